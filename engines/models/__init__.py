@@ -1,0 +1,62 @@
+"""Model families, one self-contained file each. This module is the contract between them and the GENERATION engine."""
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from engines.parameters import Parameters
+from engines.payloads import Payload
+
+State = TypeVar("State")
+
+
+class Produced(msgspec.Struct, frozen=True):
+    """One output chunk of a model. `pts` is its media time in seconds; `units` is how much it holds in the model's unit."""
+
+    payload: Payload
+    pts: float = 0.0
+    units: int = 0
+
+
+class InvalidInput(ValueError):
+    """The request's own fault, in a sentence that names the field, what was expected and what came."""
+
+
+class GenerationModel(Protocol[State]):
+    """Tensor in, tensor out. One thread calls it, never two at once.
+
+    `State` is what the model keeps for one open request (None when stateless); `open` makes it, `close` frees it.
+    """
+
+    units: str
+    """What `Produced.units` counts: `windows`, `utterances`, `frames`, `samples`."""
+
+    def warm_up(self) -> None:
+        """Run every shape that matters once, so that the first request is as fast as the tenth."""
+        ...
+
+    def open(self, parameters: Parameters) -> State:
+        """Raises InvalidInput, for instance for an unknown voice."""
+        ...
+
+    def batch_key(self, state: State, payload: Payload) -> Hashable:
+        """Inputs with equal keys may share a call of `run`."""
+        ...
+
+    def run(self, batch: Sequence[tuple[State, Payload]]) -> list[list[Produced] | InvalidInput]:
+        """Work on one input of each of several requests; answers row by row, in order."""
+        ...
+
+    def flush(self, state: State) -> list[Produced]:
+        """The request's input has ended; what is still owed."""
+        ...
+
+    def close(self, state: State) -> None: ...
+
+
+class GenerationModelLoader(Protocol):
+    """Every model class has this constructor-like class method; `options` are the deployment's, already validated by it."""
+
+    def load(self, directory: Path, options: dict[str, object]) -> "GenerationModel[object]": ...

@@ -1,0 +1,56 @@
+"""What a request asks of each kind of stage. Validated at the edge; engines trust them."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One entry of the conversation as the language model sees it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+class Activity(msgspec.Struct, frozen=True, tag="activity"):
+    """Voice activity over a stream of audio."""
+
+
+class EndOfTurn(msgspec.Struct, frozen=True, tag="end_of_turn"):
+    """Has the speaker finished? Asked of the last 8 s of audio."""
+
+
+class Recognition(msgspec.Struct, frozen=True, tag="recognition"):
+    """Speech to text. `language` is an ISO 639-1 code."""
+
+    language: str = "en"
+
+
+class Generation(msgspec.Struct, frozen=True, tag="generation"):
+    """Text from the language model. When the stage is fed by recognition, the transcript becomes the last user message.
+
+    `max_tokens` None means what fits into the model's context.
+    """
+
+    messages: tuple[Message, ...] = ()
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    repetition_penalty: float = 1.1
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+class Speech(msgspec.Struct, frozen=True, tag="speech"):
+    """Text to speech. `speed` 1.0 is the voice's own pace; the noise of the voice is drawn from `seed`.
+
+    `rate` is the sample rate of the audio wanted, in Hz.
+    """
+
+    voice: str
+    speed: float = 1.0
+    seed: int = 0
+    rate: int = 24_000
+
+
+Parameters: TypeAlias = Activity | EndOfTurn | Recognition | Generation | Speech

@@ -1,0 +1,128 @@
+"""Pipelines: stages, edges between them and the outputs a request may want. Data, owned by whoever integrates a model."""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from engines.parameters import Parameters
+from engines.payloads import Payload
+
+
+class ExecutionType(StrEnum):
+    AR = "AR"
+    GENERATION = "GENERATION"
+
+
+class Bridge(Protocol):
+    """Turns one request's upstream chunks into inputs of the downstream stage. Runs in the worker of the downstream stage."""
+
+    def feed(self, payload: Payload) -> list[Payload]: ...
+
+    def finish(self) -> list[Payload]:
+        """The upstream stage has ended; what is still owed."""
+        ...
+
+
+BridgeFactory: TypeAlias = Callable[[Parameters], Bridge]
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """`emits` is the kind of its chunks; `parameters` is the type of parameters that a request may give it."""
+
+    name: str
+    execution: ExecutionType
+    emits: str
+    parameters: type[Parameters]  # pyright: ignore[reportInvalidTypeForm]
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """`bridge` gets the parameters of the downstream stage."""
+
+    source: str
+    target: str
+    bridge: BridgeFactory
+
+
+class Output(msgspec.Struct, frozen=True):
+    name: str
+    stage: str
+
+
+class PipelineError(ValueError):
+    """The pipeline's record contradicts itself."""
+
+
+class Pipeline(msgspec.Struct, frozen=True):
+    name: str
+    stages: tuple[Stage, ...]
+    edges: tuple[Edge, ...]
+    outputs: tuple[Output, ...]
+
+    def stage(self, name: str) -> Stage:
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise PipelineError(f"pipeline {self.name!r} has no stage {name!r}; it has {', '.join(s.name for s in self.stages)}")
+
+    def edge(self, source: str, target: str) -> Edge:
+        for edge in self.edges:
+            if (edge.source, edge.target) == (source, target):
+                return edge
+        raise PipelineError(f"pipeline {self.name!r} has no edge {source!r} → {target!r}")
+
+    def output_stage(self, output: str) -> str:
+        for candidate in self.outputs:
+            if candidate.name == output:
+                return candidate.stage
+        raise PipelineError(f"pipeline {self.name!r} has no output {output!r}; it has {', '.join(o.name for o in self.outputs)}")
+
+    def downstream(self, stage: str) -> tuple[str, ...]:
+        return tuple(edge.target for edge in self.edges if edge.source == stage)
+
+    def active_stages(self, entry: str, outputs: Iterable[str]) -> tuple[str, ...]:
+        """The stages on a path from `entry` to a stage of a wanted output, in the pipeline's order.
+
+        Raises PipelineError for an unknown name and for an output that cannot be reached from `entry`.
+        """
+        self.stage(entry)
+        reached_from_entry = self._closure(entry, forward=True)
+        active: set[str] = set()
+        for output in outputs:
+            target = self.output_stage(output)
+            if target not in reached_from_entry:
+                raise PipelineError(f"pipeline {self.name!r}: output {output!r} cannot be reached from stage {entry!r}")
+            active |= reached_from_entry & self._closure(target, forward=False)
+        return tuple(stage.name for stage in self.stages if stage.name in active)
+
+    def _closure(self, start: str, *, forward: bool) -> set[str]:
+        seen, frontier = {start}, [start]
+        while frontier:
+            here = frontier.pop()
+            for edge in self.edges:
+                origin, other = (edge.source, edge.target) if forward else (edge.target, edge.source)
+                if origin == here and other not in seen:
+                    seen.add(other)
+                    frontier.append(other)
+        return seen
+
+    def check(self) -> None:
+        """Raises PipelineError for doubled names, dangling edges or outputs, and cycles."""
+        names = [stage.name for stage in self.stages]
+        _refuse_doubles(self.name, "stage", names)
+        _refuse_doubles(self.name, "output", [output.name for output in self.outputs])
+        for edge in self.edges:
+            self.stage(edge.source)
+            self.stage(edge.target)
+        for output in self.outputs:
+            self.stage(output.stage)
+        for name in names:
+            if any(name in self._closure(target, forward=True) for target in self.downstream(name)):
+                raise PipelineError(f"pipeline {self.name!r} has a cycle through stage {name!r}")
+
+
+def _refuse_doubles(pipeline: str, what: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise PipelineError(f"pipeline {pipeline!r} names the {what} {name!r} twice")
