@@ -29,12 +29,16 @@ BridgeFactory: TypeAlias = Callable[[Parameters], Bridge]
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """`emits` is the kind of its chunks; `parameters` is the type of parameters that a request may give it."""
+    """`emits` is the kind of its chunks; `parameters` is the type of parameters that a request may give it.
+
+    `intake` is the bridge for input that the caller feeds directly; None: what the caller pushes goes to the model as it is.
+    """
 
     name: str
     execution: ExecutionType
     emits: str
     parameters: type[Parameters]  # pyright: ignore[reportInvalidTypeForm]
+    intake: BridgeFactory | None = None
 
 
 class Edge(msgspec.Struct, frozen=True):
