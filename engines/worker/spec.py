@@ -1,0 +1,54 @@
+"""What a launcher tells a worker: which stages of which pipeline it runs, and where it listens.
+
+Handed over as one line of JSON on stdin, or as a file named on the command line. stdin stays open either way: its end
+means that the launcher has died, and the worker then ends itself and its process group.
+"""
+
+import msgspec
+
+
+class BatchSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A step takes at most `max` inputs. It waits for `min` of them, but never longer than `max_wait_ms`."""
+
+    max: int = 8
+    min: int = 1
+    max_wait_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min <= self.max:
+            raise ValueError(f"batch: expected 1 ≤ min ≤ max, got min={self.min}, max={self.max}")
+        if self.max_wait_ms < 0:
+            raise ValueError(f"batch: expected max_wait_ms ≥ 0, got {self.max_wait_ms}")
+
+
+class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One stage: `model` is a key of engines/models/registry.py, `directory` holds its weights, `options` are the model's own.
+
+    `slots` is how many requests may be open at once.
+    """
+
+    stage: str
+    model: str
+    directory: str
+    slots: int = 16
+    batch: BatchSpec = BatchSpec()
+    options: dict[str, bool | int | float | str] = {}
+
+    def __post_init__(self) -> None:
+        if self.slots < 1:
+            raise ValueError(f"stage {self.stage!r}: expected slots ≥ 1, got {self.slots}")
+
+
+class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`socket` is the path of the Unix socket (its folder is made with mode 0700); `pipeline` is a name in
+    engines/pipelines/registry.py; `threads` is OMP_NUM_THREADS of the worker."""
+
+    name: str
+    pipeline: str
+    socket: str
+    stages: tuple[StageSpec, ...]
+    threads: int = 1
+
+
+decoder = msgspec.json.Decoder(WorkerSpec)
+encoder = msgspec.json.Encoder()
