@@ -1,0 +1,60 @@
+"""What the operator may set about the edge: the deployment's `server:` section."""
+
+import os
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+API_KEY_VARIABLE = "ANTIPHON_API_KEY"
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sizes in bytes, times in seconds. Secrets do not belong in a file: the API key comes from the environment."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names, without port, that requests may name besides loopback and `host`."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins, such as `https://example.org`, whose pages may call this server besides its own."""
+    max_body_bytes: int = 25 << 20
+    """Largest body of a REST request: an upload for transcription."""
+    max_message_bytes: int = 24 << 20
+    """Largest WebSocket message that is read to its end; 15 MiB of audio are 20 MiB as base64."""
+    max_append_bytes: int = 15 << 20
+    """Most audio in one input_audio_buffer.append."""
+    heartbeat_s: float = 5.0
+    """A WebSocket peer is pinged this often; one that is silent for 1.5 of these is gone."""
+    outbox_events: int = 256
+    """Events that may wait for one client; when they are all waiting its session waits, nobody else's."""
+    send_timeout_s: float = 30.0
+    """A client that takes none of what is sent to it for this long is let go."""
+    shutdown_s: float = 3.0
+    """How long open connections get to end after a request to stop."""
+    log_level: LogLevel = "info"
+    log_format: Literal["text", "json"] = "text"
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)
+        for name in ("max_body_bytes", "max_message_bytes", "max_append_bytes", "outbox_events"):
+            _require(_number(self, name) >= 1, name, "at least 1", _number(self, name))
+        for name in ("heartbeat_s", "send_timeout_s", "shutdown_s"):
+            _require(_number(self, name) > 0, name, "more than 0", _number(self, name))
+        for origin in self.allowed_origins:
+            _require("://" in origin and not origin.endswith("/"), "allowed_origins", "scheme://host[:port]", origin)
+
+
+def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key that clients of /v1 must bear, or None when the server is open to this machine alone."""
+    return environment.get(API_KEY_VARIABLE) or None
+
+
+def _number(settings: ServerSettings, name: str) -> float:
+    return float(msgspec.structs.asdict(settings)[name])
+
+
+def _require(holds: bool, field: str, expected: str, got: object) -> None:
+    if not holds:
+        raise ValueError(f"server.{field}: expected {expected}, got {got!r}")
