@@ -1,0 +1,54 @@
+"""What every handler of the edge may reach, typed: `request.app[CONTEXT]`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+
+from engines.messages.to_gateway import StageStatus
+from engines.requests import Graph
+from realtime.metrics import Metrics
+from realtime.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from sessions.manager import SessionManager
+
+    from realtime.media.client import MediaClient
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """What this deployment answers to by name. `models` are the names for `model` fields, the pipeline's own first;
+    `voices` maps a voice to the output of the graph that speaks with it, the default one first."""
+
+    models: tuple[str, ...]
+    voices: Mapping[str, str]
+
+    @property
+    def default_model(self) -> str:
+        return self.models[0]
+
+    @property
+    def default_voice(self) -> str:
+        return next(iter(self.voices))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppContext:
+    """`clock` is monotonic, in seconds. `draining`: the server is about to stop.
+    `api_key` None: open to this machine alone."""
+
+    settings: ServerSettings
+    catalogue: Catalogue
+    graph: Graph
+    sessions: "SessionManager"
+    media: "MediaClient"
+    metrics: Metrics
+    stage_statuses: Callable[[], tuple[StageStatus, ...]]
+    draining: Callable[[], bool]
+    clock: Callable[[], float]
+    api_key: str | None = None
+
+
+CONTEXT = web.AppKey("context", AppContext)

@@ -1,0 +1,47 @@
+"""For operators. `/healthz`: the process lives. `/readyz`: it can serve; until then, what is still loading. `/metrics`."""
+
+from collections.abc import Iterable
+
+import msgspec
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from engines.messages.to_gateway import StageState, StageStatus
+from realtime.context import CONTEXT
+
+
+class ReadyReport(msgspec.Struct, frozen=True):
+    """`status`: loading, ready, draining or failed."""
+
+    status: str
+    stages: dict[str, StageStatus]
+    waiting_for: tuple[str, ...]
+
+
+def report(statuses: Iterable[StageStatus], *, draining: bool) -> ReadyReport:
+    stages = {status.stage: status for status in statuses}
+    waiting = tuple(name for name, status in stages.items() if status.state is not StageState.READY)
+    if draining:
+        return ReadyReport("draining", stages, waiting)
+    if any(status.state is StageState.FAILED for status in stages.values()):
+        return ReadyReport("failed", stages, waiting)
+    return ReadyReport("loading" if waiting or not stages else "ready", stages, waiting)
+
+
+async def healthz(_request: web.Request) -> web.Response:
+    return web.Response(text="OK")
+
+
+async def readyz(request: web.Request) -> web.Response:
+    context = request.app[CONTEXT]
+    ready = report(context.stage_statuses(), draining=context.draining())
+    status = 200 if ready.status == "ready" else 503
+    return web.Response(status=status, body=msgspec.json.encode(ready), content_type="application/json")
+
+
+async def metrics(request: web.Request) -> web.Response:
+    return web.Response(body=request.app[CONTEXT].metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def routes() -> list[web.RouteDef]:
+    return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
