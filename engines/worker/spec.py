@@ -41,13 +41,17 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`socket` is the path of the Unix socket (its folder is made with mode 0700); `pipeline` is a name in
-    engines/pipelines/registry.py; `threads` is OMP_NUM_THREADS of the worker."""
+    engines/pipelines/registry.py; `threads` is OMP_NUM_THREADS of the worker.
+
+    `listen_fd` is an inherited descriptor of a socket that the launcher has bound to `socket` and listens on already, so that
+    connecting never races with the start; None: the worker binds and listens itself."""
 
     name: str
     pipeline: str
     socket: str
     stages: tuple[StageSpec, ...]
     threads: int = 1
+    listen_fd: int | None = None
 
 
 decoder = msgspec.json.Decoder(WorkerSpec)
