@@ -1,5 +1,6 @@
 """Speech to test with: human recordings from Debian's pocketsphinx-testdata, and questions read by espeak-ng."""
 
+import io
 import subprocess
 from pathlib import Path
 
@@ -54,13 +55,24 @@ def frame_energy(samples: Samples, frame: int) -> NDArray[np.float32]:
     return np.sqrt((frames**2).mean(axis=1))
 
 
+def resample(samples: Samples, rate: int, target: int) -> Samples:
+    return soxr.resample(samples, rate, target).astype(np.float32)
+
+
+def read_file(source: Path | io.BytesIO) -> tuple[Samples, int]:
+    """First channel, and the sample rate."""
+    samples, rate = soundfile.read(source, dtype="float32", always_2d=True)
+    return np.asarray(samples, dtype=np.float32)[:, 0], rate
+
+
+def read_raw(path: Path) -> tuple[Samples, int]:
+    """PCM16 little endian, mono, 16 kHz."""
+    return np.frombuffer(path.read_bytes(), "<i2").astype(np.float32) / np.float32(32768), 16_000
+
+
 def load(path: Path, name: str, text: str) -> Utterance:
-    if path.suffix == ".raw":
-        samples, rate = soundfile.read(path, dtype="float32", samplerate=16_000, channels=1, format="RAW", subtype="PCM_16")
-    else:
-        samples, rate = soundfile.read(path, dtype="float32")
-    resampled = soxr.resample(samples, rate, RATE).astype(np.float32)
-    return Utterance(name, trim(resampled), text)
+    samples, rate = read_raw(path) if path.suffix == ".raw" else read_file(path)
+    return Utterance(name, trim(resample(samples, rate, RATE)), text)
 
 
 def read_sentences() -> list[Utterance]:
@@ -126,9 +138,8 @@ def read_by_espeak(text: str, voice: str = "en-us", words_per_minute: int = 155)
     wav = subprocess.run(
         ["espeak-ng", "-v", voice, "-s", str(words_per_minute), "--stdout", text], check=True, capture_output=True, timeout=20
     ).stdout
-    samples = np.frombuffer(wav[44:], "<i2").astype(np.float32) / 32768
-    resampled = soxr.resample(samples, 22_050, RATE).astype(np.float32)
-    return Utterance(f"espeak: {text}", trim(resampled), text)
+    samples = np.frombuffer(wav[44:], "<i2").astype(np.float32) / np.float32(32768)
+    return Utterance(f"espeak: {text}", trim(resample(samples, 22_050, RATE)), text)
 
 
 def with_inner_pause(utterance: Utterance, pause_ms: int, at: float) -> Utterance:

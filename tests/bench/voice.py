@@ -57,7 +57,7 @@ async def speak(server: Server, text: str, voice: str | None = None) -> Utteranc
     async with aiohttp.ClientSession() as http, http.post(f"{server.url}/v1/audio/speech", json=body) as answer:
         answer.raise_for_status()
         wav = await answer.read()
-    samples, rate = soundfile.read(io.BytesIO(wav), dtype="float32")
+    samples, rate = recordings.read_file(io.BytesIO(wav))
     assert rate == RATE
     return Utterance(f"joe: {text}", recordings.trim(samples), text)
 
