@@ -1,0 +1,81 @@
+"""The operator's part of a session: what a client may not change. The deployment's section `session` fills these records."""
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0)]
+
+
+class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every tunable of turn-taking, recognition, history and answers. Silence is counted from the end of speech."""
+
+    onset_threshold: Probability = 0.5
+    """Speech probability that starts a turn under semantic_vad; server_vad brings its own."""
+    release_margin: Probability = 0.15
+    """Speech ends below threshold minus this: hysteresis as silero's own reference code has it."""
+    onset_windows: Count = 3
+    """Voiced windows of 32 ms in a row that make an onset (or a resumption): a click is one or two long."""
+    minimum_speech_ms: Milliseconds = 160
+    """A turn with less voiced time is dropped: a short "yes" has 200 ms and more."""
+    prefix_padding_ms: Milliseconds = 300
+    """Audio kept from before the onset under semantic_vad: soft first consonants score low."""
+    maximum_turn_ms: Milliseconds = 60_000
+    """A longer turn is ended by force: bounds the audio that a session holds."""
+
+    pause_ms: Milliseconds = 96
+    """Silence after which recognition starts; shorter gaps are inside words."""
+    hint_at_ms: tuple[Milliseconds, ...] = (96, 224, 416)
+    """Silence lengths at which the end-of-turn model is asked; a later answer replaces an earlier one."""
+    hint_finished: Probability = 0.7
+    """End-of-turn probability from which the shortest silence is enough."""
+    hint_unfinished: Probability = 0.3
+    """End-of-turn probability up to which the longest silence is asked for; between the two it is interpolated."""
+    finished_silence_ms: Milliseconds = 288
+    unfinished_silence_ms: Milliseconds = 864
+    """Longer than the inner pauses of 200–700 ms of a speaker who is thinking. Also used while no hint has come."""
+    eagerness_low: Positive = 1.5
+    eagerness_high: Positive = 0.7
+    """Factors on the silence windows; medium and auto are 1."""
+    hint_audio_ms: Milliseconds = 8_000
+    """What the end-of-turn model looks at."""
+
+    recognition_segment_ms: Milliseconds = 25_000
+    """Longer audio goes through the vad stage, which cuts it at pauses: the recogniser hears 30 s at most."""
+    minimum_commit_ms: Milliseconds = 100
+    """Less is refused as an empty buffer, as OpenAI does."""
+    maximum_buffer_ms: Milliseconds = 360_000
+    """Audio appended but not yet committed or listened to. Above the 15 MiB (327 s) that one append may carry."""
+    listen_retry_ms: Milliseconds = 1_000
+    """Least time between two attempts to open voice activity again after it was lost."""
+
+    event_queue: Count = 256
+    """Events waiting for a slow reader before the session's own engine work stops."""
+    maximum_items: Count = 1_000
+    """Items in a conversation; the oldest leave, long after they left the model's context."""
+    maximum_context_tokens: Count = 1_536
+    """Budget for prompt and history: leaves a quarter of a 2,048-token context to the answer."""
+    context_kept_share: Share = 0.5
+    """When the budget is exceeded the history shrinks to this share of it, so that the next turns find their prefix cached."""
+    characters_per_token: Positive = 3.5
+    """Estimate for English text, on the safe side (measured near 4.2)."""
+    spoken_answer_tokens: Count = 120
+    """Cap on a spoken answer when the client sets none: about half a minute of speech."""
+    repetition_penalty: Positive = 1.1
+    """What the small default model needs not to loop."""
+    instructions: str = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    """Used when the client gives none; the prompt that the default model was trained with."""
+    characters_per_second: Positive = 15.0
+    """Pace of speech, to place a cut inside a clause whose audio has not all been made."""
+
+
+class SessionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Seats of this node."""
+
+    maximum_sessions: Count = 16
+    detached_grace_s: Positive = 60.0
+    """How long a session without a transport keeps its seat."""
