@@ -59,10 +59,13 @@ class PipelineError(ValueError):
 
 
 class Pipeline(msgspec.Struct, frozen=True):
+    """`entries` are the stages that a caller may feed; empty: all of them."""
+
     name: str
     stages: tuple[Stage, ...]
     edges: tuple[Edge, ...]
     outputs: tuple[Output, ...]
+    entries: tuple[str, ...] = ()
 
     def stage(self, name: str) -> Stage:
         for stage in self.stages:
@@ -85,12 +88,18 @@ class Pipeline(msgspec.Struct, frozen=True):
     def downstream(self, stage: str) -> tuple[str, ...]:
         return tuple(edge.target for edge in self.edges if edge.source == stage)
 
+    def possible_entries(self) -> tuple[str, ...]:
+        return self.entries or tuple(stage.name for stage in self.stages)
+
     def active_stages(self, entry: str, outputs: Iterable[str]) -> tuple[str, ...]:
         """The stages on a path from `entry` to a stage of a wanted output, in the pipeline's order.
 
-        Raises PipelineError for an unknown name and for an output that cannot be reached from `entry`.
+        Raises PipelineError for an unknown name, for a stage that no caller may feed and for an output that cannot be
+        reached from `entry`.
         """
         self.stage(entry)
+        if entry not in self.possible_entries():
+            raise PipelineError(f"pipeline {self.name!r}: nobody may feed {entry!r}, only {', '.join(self.entries)}")
         reached_from_entry = self._closure(entry, forward=True)
         active: set[str] = set()
         for output in outputs:
@@ -112,15 +121,16 @@ class Pipeline(msgspec.Struct, frozen=True):
         return seen
 
     def check(self) -> None:
-        """Raises PipelineError for doubled names, dangling edges or outputs, and cycles."""
+        """Raises PipelineError for doubled names, dangling edges, outputs or entries, stages fed by two others, and cycles."""
         names = [stage.name for stage in self.stages]
         _refuse_doubles(self.name, "stage", names)
         _refuse_doubles(self.name, "output", [output.name for output in self.outputs])
         for edge in self.edges:
             self.stage(edge.source)
             self.stage(edge.target)
-        for output in self.outputs:
-            self.stage(output.stage)
+        for name in (*self.entries, *(output.stage for output in self.outputs)):
+            self.stage(name)
+        _refuse_doubles(self.name, "target of an edge", [edge.target for edge in self.edges])
         for name in names:
             if any(name in self._closure(target, forward=True) for target in self.downstream(name)):
                 raise PipelineError(f"pipeline {self.name!r} has a cycle through stage {name!r}")
