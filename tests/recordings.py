@@ -41,6 +41,23 @@ def silence(seconds: float) -> Samples:
     return (noise * 3e-4).astype(np.float32)
 
 
+def noise(seconds: float, loudness: float) -> Samples:
+    """White noise with this root mean square."""
+    return (np.random.default_rng(11).standard_normal(int(seconds * RATE)) * loudness).astype(np.float32)
+
+
+def repeat(utterance: "Utterance", seconds: float) -> Samples:
+    """The same utterance again and again, 0.3 s apart, for this long."""
+    once = np.concatenate([utterance.samples, silence(0.3)])
+    return np.tile(once, int(seconds * RATE / len(once)) + 1)[: int(seconds * RATE)]
+
+
+def wav(samples: Samples) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, RATE, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
 def trim(samples: Samples, rate: int = RATE) -> Samples:
     """Cut what is quieter than 1/50 of the loudest 20 ms at both ends."""
     frame = rate // 50

@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import socket
+import struct
 import time
 from types import TracebackType
 from typing import Any
@@ -50,6 +52,7 @@ class Conversation:
         self._session = session
         self._turn = Turn("")
         self._done = asyncio.Event()
+        self._awaited: dict[str, asyncio.Future[Event]] = {}
         self._updated = asyncio.Event()
         self.errors: list[Event] = []
 
@@ -58,7 +61,7 @@ class Conversation:
         self._socket = await self._http.ws_connect(f"{self._url}/v1/realtime", max_msg_size=0, compress=0)
         self._reader = asyncio.create_task(self._read())
         if self._session is not None:
-            await self._send({"type": "session.update", "session": {"type": "realtime", **self._session}})
+            await self.send({"type": "session.update", "session": {"type": "realtime", **self._session}})
             await asyncio.wait_for(self._updated.wait(), TURN_TIMEOUT_S)
         return self
 
@@ -90,10 +93,27 @@ class Conversation:
         self._begin(text)
         self._turn.speech_end_at = time.monotonic()
         part = {"type": "input_text", "text": text}
-        await self._send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [part]}})
-        await self._send({"type": "response.create", "response": response})
+        await self.send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [part]}})
+        await self.send({"type": "response.create", "response": response})
         await asyncio.wait_for(self._done.wait(), TURN_TIMEOUT_S * 2)
         return self._turn
+
+    async def append(self, pcm: bytes) -> None:
+        """Audio at once, not in real time."""
+        await self.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()})
+
+    async def until(self, kind: str) -> Event:
+        """The next event of this type."""
+        waiting = self._awaited.setdefault(kind, asyncio.get_running_loop().create_future())
+        return await asyncio.wait_for(waiting, TURN_TIMEOUT_S)
+
+    def reset(self) -> None:
+        """Vanish as a crashed client does: the connection is reset, nothing is said."""
+        transport = self._socket.get_extra_info("socket")
+        transport.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._reader.cancel()
+        assert self._http.connector is not None
+        self._http.connector.close()
 
     def _begin(self, name: str) -> None:
         self._turn = Turn(name, started_at=time.monotonic())
@@ -107,9 +127,9 @@ class Conversation:
         for index, offset in enumerate(range(0, len(audio), FRAME_BYTES)):
             await asyncio.sleep(start + (index + 1) * FRAME_S - time.monotonic())
             frame = base64.b64encode(audio[offset : offset + FRAME_BYTES]).decode()
-            await self._send({"type": "input_audio_buffer.append", "audio": frame})
+            await self.send({"type": "input_audio_buffer.append", "audio": frame})
 
-    async def _send(self, event: Event) -> None:
+    async def send(self, event: Event) -> None:
         await self._socket.send_str(msgspec.json.encode(event).decode())
 
     async def _read(self) -> None:
@@ -118,6 +138,8 @@ class Conversation:
 
     def _note(self, event: Event, now: float) -> None:
         turn = self._turn
+        if event["type"] in self._awaited:
+            self._awaited.pop(event["type"]).set_result(event)
         match event["type"]:
             case "session.updated":
                 self._updated.set()

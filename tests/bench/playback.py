@@ -15,7 +15,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 def is_voiced(pcm: bytes) -> bool:
     """Whether any 10 ms of it is louder than room noise."""
-    samples = np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
+    samples = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
     energy = frame_energy(samples, RATE // 100)
     return bool(len(energy)) and float(energy.max()) > VOICED_RMS
 

@@ -5,7 +5,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def running_server(*arguments: str) -> AsyncIterator[Server]:
+async def running_server(*arguments: str) -> AsyncGenerator[Server, None]:
     """`antiphon serve` on a free port with the default deployment; ready when /readyz says so, stopped by SIGTERM."""
     port = free_port()
     started = time.monotonic()
@@ -57,17 +57,29 @@ async def running_server(*arguments: str) -> AsyncIterator[Server]:
             await process.wait()
 
 
-async def _until_ready(url: str, process: asyncio.subprocess.Process) -> None:
-    deadline = time.monotonic() + READY_TIMEOUT_S
+async def until(holds: Callable[[], Awaitable[bool]], timeout_s: float = 30) -> None:
+    """Ask another process again and again until it says yes: it has no event that we could wait for."""
+    deadline = time.monotonic() + timeout_s
+    while not await holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"did not come true in {timeout_s} s: {holds}")
+        await asyncio.sleep(0.1)
+
+
+async def is_ready(url: str) -> bool:
+    """Whether /readyz answers 200."""
     async with aiohttp.ClientSession() as http:
-        while time.monotonic() < deadline:
-            if process.returncode is not None:
-                raise RuntimeError(f"the server ended with exit code {process.returncode}")
-            try:
-                async with http.get(f"{url}/readyz") as answer:
-                    if answer.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.2)
-    raise RuntimeError(f"the server was not ready after {READY_TIMEOUT_S} s")
+        try:
+            async with http.get(f"{url}/readyz") as answer:
+                return answer.status == 200
+        except aiohttp.ClientError:
+            return False
+
+
+async def _until_ready(url: str, process: asyncio.subprocess.Process) -> None:
+    async def ready_or_dead() -> bool:
+        if process.returncode is not None:
+            raise RuntimeError(f"the server ended with exit code {process.returncode}")
+        return await is_ready(url)
+
+    await until(ready_or_dead, READY_TIMEOUT_S)

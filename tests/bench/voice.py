@@ -133,7 +133,7 @@ async def transcribe(server: Server, pcm: bytes) -> str:
 
 async def word_error_rate(server: Server, turns: Sequence[Turn]) -> float:
     """Of the answers' audio, transcribed again, against their transcripts."""
-    said, heard = [], []
+    said, heard = list[str](), list[str]()
     for turn in turns:
         if turn.answer and turn.status == "completed":
             said.append(plain(turn.answer))

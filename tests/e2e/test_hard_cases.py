@@ -1,0 +1,132 @@
+"""What goes wrong with servers like this one, tried on the real one: interruptions, broken input, vanished clients, dead workers."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import aiohttp
+import openai
+import pytest
+
+import recordings
+from bench.conversation import Conversation
+from bench.playback import is_voiced
+from bench.server import Server, is_ready, until
+
+pytestmark = [pytest.mark.real_models, pytest.mark.timeout(180)]
+
+LONG = "Tell me a long story about a ship and its crew."
+
+
+async def counters(server: Server) -> dict[str, float]:
+    """What each engine has produced so far, by stage."""
+    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    produced = [line.rsplit(" ", 1) for line in lines if line.startswith("antiphon_stage_produced_total{")]
+    return {labels.split('stage="')[1].split('"')[0]: float(value) for labels, value in produced}
+
+
+async def active(server: Server) -> float:
+    """Requests that any engine still holds."""
+    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("antiphon_stage_active{"))
+
+
+async def settle(server: Server) -> None:
+    """Until the engines hold nothing."""
+
+    async def idle() -> bool:
+        return await active(server) == 0
+
+    await until(idle)
+
+
+async def test_speech_stops_a_long_answer_and_its_engines(server: Server) -> None:
+    async with Conversation(server.url) as talk:
+        asking = asyncio.create_task(talk.write(LONG, {"max_output_tokens": 200}))
+        await talk.until("response.output_audio.delta")
+        await talk.listen_only(recordings.spoken_commands()[2], quiet_after_s=0.2)
+        cancelled = await talk.until("response.done")
+        before = await counters(server)
+        await talk.listen_only(recordings.Utterance("quiet", recordings.silence(0.1), ""), 0.0)
+        after = await counters(server)
+        asking.cancel()
+        await asyncio.wait([asking])
+    assert cancelled["response"]["status"] == "cancelled"
+    assert cancelled["response"]["status_details"]["reason"] == "turn_detected"
+    assert after["thinker"] - before["thinker"] <= 1
+    assert after["code2wav"] == before["code2wav"]
+
+
+@pytest.mark.parametrize("sound", ["silence", "noise", "nothing"])
+async def test_a_turn_without_speech_is_no_turn(server: Server, client: openai.AsyncOpenAI, sound: str) -> None:
+    """S9: committed by hand, it gets an empty transcript or a refusal; the turn after it works."""
+    samples = {"silence": recordings.silence(1), "noise": recordings.noise(1, 0.1), "nothing": recordings.silence(0)}[sound]
+    async with Conversation(server.url, {"audio": {"input": {"turn_detection": None}}}) as talk:
+        await talk.append(recordings.to_pcm(samples))
+        await talk.send({"type": "input_audio_buffer.commit"})
+        await talk.until("error" if sound == "nothing" else "conversation.item.input_audio_transcription.completed")
+        turn = await talk.write("What is the capital of France?", {"max_output_tokens": 20})
+    assert "Paris" in turn.answer
+
+
+async def test_a_killed_worker_is_reported_at_once_and_comes_back(server: Server) -> None:
+    async with Conversation(server.url) as talk:
+        asking = asyncio.create_task(talk.write(LONG, {"max_output_tokens": 200}))
+        await talk.until("response.output_audio.delta")
+        killed_at = time.monotonic()
+        os.kill(worker_pid(server, "mouth"), signal.SIGKILL)
+        turn = await asking
+        assert turn.status == "failed"
+        assert time.monotonic() - killed_at < 1.0
+        await until(lambda: is_ready(server.url))
+        again = await talk.write("What is the capital of France?", {"max_output_tokens": 20})
+    assert again.status in ("completed", "incomplete")
+    assert any(is_voiced(arrival.pcm) for arrival in again.arrivals)
+
+
+@pytest.mark.parametrize("phase", ["append", "response.created", "response.output_audio.delta"])
+async def test_a_client_that_vanishes_leaves_nothing_behind(server: Server, phase: str) -> None:
+    """N4: the TCP connection is reset in that phase of a turn."""
+    talk = Conversation(server.url)
+    await talk.__aenter__()
+    if phase == "append":
+        await talk.append(recordings.spoken_commands()[0].pcm())
+    else:
+        asking = asyncio.create_task(talk.write(LONG, {"max_output_tokens": 200}))
+        await talk.until(phase)
+        asking.cancel()
+    talk.reset()
+    await settle(server)
+
+
+async def test_thirty_one_seconds_in_one_turn(server: Server, client: openai.AsyncOpenAI) -> None:
+    """S14: served."""
+    sentence = recordings.read_sentences()[0]
+    samples = recordings.repeat(sentence, 31)
+    heard = await client.audio.transcriptions.create(model="whisper-tiny-en", file=("long.wav", recordings.wav(samples)))
+    assert heard.text.lower().count("dashwood") >= 3
+
+
+async def test_two_people_at_once_hear_only_their_own(server: Server) -> None:
+    async def ask(country: str) -> str:
+        async with Conversation(server.url, {"instructions": "Answer in one short sentence."}) as talk:
+            return (await talk.write(f"What is the capital of {country}?", {"max_output_tokens": 30})).answer
+
+    countries = {"France": "Paris", "Italy": "Rome", "Germany": "Berlin", "Japan": "Tokyo"}
+    answers = await asyncio.gather(*(ask(country) for country in countries))
+    for answer, capital in zip(answers, countries.values(), strict=True):
+        assert capital in answer
+        assert not any(other in answer for other in countries.values() if other != capital)
+
+
+def worker_pid(server: Server, name: str) -> int:
+    """The child of the gateway that runs this engine worker."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    for child in children:
+        if f"antiphon-{name}" in Path(f"/proc/{child}/cmdline").read_bytes().decode().replace("\0", " "):
+            return int(child)
+    raise AssertionError(f"no child of {server.pid} runs {name}")
