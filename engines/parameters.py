@@ -13,7 +13,9 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True, tag="activity"):
-    """Voice activity over a stream of audio."""
+    """Voice activity over a stream of audio. `with_audio` adds the audio at 16 kHz to the probabilities, for recognition."""
+
+    with_audio: bool = False
 
 
 class EndOfTurn(msgspec.Struct, frozen=True, tag="end_of_turn"):

@@ -1,0 +1,23 @@
+"""ONNX Runtime on a CPU, with types: the library has none, so nothing else here imports it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import NDArray
+
+
+class OnnxSession(Protocol):
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, NDArray[np.generic]]) -> list[NDArray[np.float32]]:
+        """All outputs in the graph's order when `output_names` is None. Inputs by name, as C-contiguous arrays."""
+        ...
+
+
+def onnx_session(path: Path, threads: int = 1) -> OnnxSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return cast(OnnxSession, session)
