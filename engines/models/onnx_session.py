@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
@@ -16,7 +16,7 @@ class OnnxSession(Protocol):
 
 
 def onnx_session(path: Path, threads: int = 1) -> OnnxSession:
-    options = onnxruntime.SessionOptions()
+    options: Any = onnxruntime.SessionOptions()  # pyright: ignore[reportUnknownMemberType]
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
