@@ -9,6 +9,7 @@ from aiohttp import web
 
 from engines.messages.to_gateway import StageStatus
 from engines.requests import Graph
+from realtime.errors import UnknownVoice
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from sessions.manager import SessionManager
 
     from realtime.media.client import MediaClient
+
+
+STOCK_VOICES = frozenset(
+    ("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse")
+)
+    {"alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse"}
+)
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -32,6 +40,17 @@ class Catalogue(msgspec.Struct, frozen=True):
     @property
     def default_voice(self) -> str:
         return next(iter(self.voices))
+
+    def voice(self, field: str, name: str) -> str:
+        """The voice meant by `name`. Stock clients name OpenAI's own voices unasked, so those stand for the default one.
+
+        Raises UnknownVoice, blaming `field`.
+        """
+        if name in self.voices:
+            return name
+        if name in STOCK_VOICES:
+            return self.default_voice
+        raise UnknownVoice(field, name, tuple(self.voices))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,135 @@
+"""Who may speak to this server: Host, Origin and key.
+
+A loopback server is reachable from every web page its user opens, either directly or through a name that is rebound to
+127.0.0.1. So a request must name a host of ours, and a page must be of our origin or of one that the operator allows.
+"""
+
+import hmac
+import ipaddress
+from typing import cast
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from realtime.context import CONTEXT, AppContext
+from realtime.errors import Forbidden, Refusal, Unauthorized, shown
+from realtime.settings import API_KEY_VARIABLE, ServerSettings
+
+KEY_PROTOCOL = "openai-insecure-api-key."
+"""Browsers cannot set headers on a WebSocket; they offer the key as a subprotocol."""
+GUARDED_PREFIX = "/v1/"
+_ALLOWED_METHODS = "GET, POST, PATCH, DELETE, OPTIONS"
+_ALLOWED_HEADERS = "authorization, content-type, x-openai-agents-sdk"
+
+
+class ExposureRefused(ValueError):
+    """The server would be open to strangers."""
+
+
+def check_exposure(settings: ServerSettings, api_key: str | None) -> None:
+    """Without a key only this machine may connect. Raises ExposureRefused."""
+    if api_key is None and not is_loopback(settings.host):
+        raise ExposureRefused(
+            f"--host {settings.host} would let other machines in without a key: set {API_KEY_VARIABLE}, or bind 127.0.0.1"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+@web.middleware
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    context = request.app[CONTEXT]
+    host = _checked_host(request, context.settings)
+    _check_origin(request, host, context.settings)
+    if _is_preflight(request):
+        return web.Response(status=204)
+    if context.api_key is not None and request.path.startswith(GUARDED_PREFIX):
+        _check_key(request, context.api_key)
+    return await handler(request)
+
+
+async def allow_origin(request: web.Request, response: web.StreamResponse) -> None:
+    """Signal handler: lets pages of configured origins read what they asked for."""
+    context: AppContext = request.app[CONTEXT]
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is None or origin not in context.settings.allowed_origins:
+        return
+    response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
+    response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Location, Retry-After"
+    response.headers.add(hdrs.VARY, "Origin")
+    if _is_preflight(request):
+        response.headers[hdrs.ACCESS_CONTROL_ALLOW_METHODS] = _ALLOWED_METHODS
+        response.headers[hdrs.ACCESS_CONTROL_ALLOW_HEADERS] = _ALLOWED_HEADERS
+        response.headers[hdrs.ACCESS_CONTROL_MAX_AGE] = "600"
+
+
+def _checked_host(request: web.Request, settings: ServerSettings) -> str:
+    """The Host header as it came. Raises Forbidden when it names no host of ours."""
+    named = request.headers.getall(hdrs.HOST, [])
+    if len(named) != 1:
+        raise Refusal(f"Host: expected one header, got {len(named)}", code="invalid_host", field="Host")
+    name = _host_name(named[0])
+    ours = {settings.host.lower(), *(allowed.lower() for allowed in settings.allowed_hosts), _socket_address(request)}
+    if name == "" or not (is_loopback(name) or name in ours):
+        raise Forbidden(f"Host: this server does not answer to {shown(named[0])}; add it to server.allowed_hosts", code="host")
+    return named[0]
+
+
+def _host_name(host: str) -> str:
+    """Without port, brackets and a last dot; empty when it is no host."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _socket_address(request: web.Request) -> str:
+    """The address of ours that the client connected to: an address cannot be rebound as a name can."""
+    if request.transport is None:
+        return ""
+    address = cast("tuple[str, int] | None", request.transport.get_extra_info("sockname"))
+    return address[0] if address else ""
+
+
+def _check_origin(request: web.Request, host: str, settings: ServerSettings) -> None:
+    origin = request.headers.get(hdrs.ORIGIN)
+    if origin is None:
+        # A page can also ask without naming its origin (an image, a script); the browser still says that it is another's.
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            raise Forbidden("Sec-Fetch-Site: pages of other origins may not call this server", code="origin")
+        return
+    if origin not in settings.allowed_origins and urlsplit(origin).netloc.lower() != host.lower():
+        raise Forbidden(
+            f"Origin: pages of {shown(origin)} may not call this server; add it to server.allowed_origins", code="origin"
+        )
+
+
+def _is_preflight(request: web.Request) -> bool:
+    return request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+
+
+def _check_key(request: web.Request, expected: str) -> None:
+    given = _given_key(request)
+    if given is None:
+        raise Unauthorized(f"Authorization: expected 'Bearer' and the key that the server was started with ({API_KEY_VARIABLE})")
+    if not hmac.compare_digest(given.encode(), expected.encode()):
+        raise Unauthorized("Authorization: this key is not valid here")
+
+
+def _given_key(request: web.Request) -> str | None:
+    scheme, _, key = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    for offer in request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "").split(","):
+        if offer.strip().startswith(KEY_PROTOCOL):
+            return offer.strip().removeprefix(KEY_PROTOCOL)
+    return None
