@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 STOCK_VOICES = frozenset(
     ("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse")
 )
-    {"alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse"}
-)
 
 
 class Catalogue(msgspec.Struct, frozen=True):

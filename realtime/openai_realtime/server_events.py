@@ -13,101 +13,101 @@ class ServerEvent(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
     event_id: str = ""
 
 
-class SessionCreated(ServerEvent, frozen=True, tag="session.created"):
+class SessionCreated(ServerEvent, frozen=True, kw_only=True, tag="session.created"):
     """`resume` is extra: the token with which a client comes back."""
 
     session: Object
     resume: Object | None = None
 
 
-class SessionUpdated(ServerEvent, frozen=True, tag="session.updated"):
+class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
     session: Object
     resume: Object | None = None
 
 
-class Error(ServerEvent, frozen=True, tag="error"):
+class Error(ServerEvent, frozen=True, kw_only=True, tag="error"):
     error: ErrorBody
 
 
-class SpeechStarted(ServerEvent, frozen=True, tag="input_audio_buffer.speech_started"):
+class SpeechStarted(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.speech_started"):
     item_id: str
     audio_start_ms: int
 
 
-class SpeechStopped(ServerEvent, frozen=True, tag="input_audio_buffer.speech_stopped"):
+class SpeechStopped(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.speech_stopped"):
     item_id: str
     audio_end_ms: int
 
 
-class Committed(ServerEvent, frozen=True, tag="input_audio_buffer.committed"):
+class Committed(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.committed"):
     item_id: str
     previous_item_id: str | None
 
 
-class Cleared(ServerEvent, frozen=True, tag="input_audio_buffer.cleared"):
+class Cleared(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.cleared"):
     pass
 
 
-class ItemAdded(ServerEvent, frozen=True, tag="conversation.item.added"):
+class ItemAdded(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.added"):
     item: Object
     previous_item_id: str | None
 
 
-class ItemDone(ServerEvent, frozen=True, tag="conversation.item.done"):
+class ItemDone(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.done"):
     item: Object
     previous_item_id: str | None
 
 
-class ItemDeleted(ServerEvent, frozen=True, tag="conversation.item.deleted"):
+class ItemDeleted(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.deleted"):
     item_id: str
 
 
-class ItemRetrieved(ServerEvent, frozen=True, tag="conversation.item.retrieved"):
+class ItemRetrieved(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.retrieved"):
     item: Object
 
 
-class ItemTruncated(ServerEvent, frozen=True, tag="conversation.item.truncated"):
+class ItemTruncated(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.truncated"):
     item_id: str
     content_index: int
     audio_end_ms: int
 
 
-class TranscriptionCompleted(ServerEvent, frozen=True, tag="conversation.item.input_audio_transcription.completed"):
+class TranscriptionCompleted(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.completed"):
     item_id: str
     content_index: int
     transcript: str
     usage: Object
 
 
-class TranscriptionFailed(ServerEvent, frozen=True, tag="conversation.item.input_audio_transcription.failed"):
+class TranscriptionFailed(ServerEvent, frozen=True, kw_only=True, tag="conversation.item.input_audio_transcription.failed"):
     item_id: str
     content_index: int
     error: ErrorBody
 
 
-class ResponseCreated(ServerEvent, frozen=True, tag="response.created"):
+class ResponseCreated(ServerEvent, frozen=True, kw_only=True, tag="response.created"):
     response: Object
 
 
-class RateLimitsUpdated(ServerEvent, frozen=True, tag="rate_limits.updated"):
+class RateLimitsUpdated(ServerEvent, frozen=True, kw_only=True, tag="rate_limits.updated"):
     """Empty: a server of one's own counts no requests or tokens."""
 
     rate_limits: tuple[Object, ...] = ()
 
 
-class OutputItemAdded(ServerEvent, frozen=True, tag="response.output_item.added"):
+class OutputItemAdded(ServerEvent, frozen=True, kw_only=True, tag="response.output_item.added"):
     response_id: str
     item: Object
     output_index: int = 0
 
 
-class OutputItemDone(ServerEvent, frozen=True, tag="response.output_item.done"):
+class OutputItemDone(ServerEvent, frozen=True, kw_only=True, tag="response.output_item.done"):
     response_id: str
     item: Object
     output_index: int = 0
 
 
-class _OfPart(ServerEvent, frozen=True):
+class _OfPart(ServerEvent, frozen=True, kw_only=True):
     """An answer has one item with one part, so both indices are 0."""
 
     response_id: str
@@ -116,42 +116,42 @@ class _OfPart(ServerEvent, frozen=True):
     content_index: int = 0
 
 
-class PartAdded(_OfPart, frozen=True, tag="response.content_part.added"):
+class PartAdded(_OfPart, frozen=True, kw_only=True, tag="response.content_part.added"):
     part: Object
 
 
-class PartDone(_OfPart, frozen=True, tag="response.content_part.done"):
+class PartDone(_OfPart, frozen=True, kw_only=True, tag="response.content_part.done"):
     part: Object
 
 
-class TextDelta(_OfPart, frozen=True, tag="response.output_text.delta"):
+class TextDelta(_OfPart, frozen=True, kw_only=True, tag="response.output_text.delta"):
     delta: str
 
 
-class TextDone(_OfPart, frozen=True, tag="response.output_text.done"):
+class TextDone(_OfPart, frozen=True, kw_only=True, tag="response.output_text.done"):
     text: str
 
 
-class TranscriptDelta(_OfPart, frozen=True, tag="response.output_audio_transcript.delta"):
+class TranscriptDelta(_OfPart, frozen=True, kw_only=True, tag="response.output_audio_transcript.delta"):
     delta: str
 
 
-class TranscriptDone(_OfPart, frozen=True, tag="response.output_audio_transcript.done"):
+class TranscriptDone(_OfPart, frozen=True, kw_only=True, tag="response.output_audio_transcript.done"):
     transcript: str
 
 
-class AudioDelta(_OfPart, frozen=True, tag="response.output_audio.delta"):
+class AudioDelta(_OfPart, frozen=True, kw_only=True, tag="response.output_audio.delta"):
     """`delta` is base64 PCM16 (msgspec encodes bytes so); `pts_ms` is extra: its place in the item."""
 
     delta: bytes
     pts_ms: float
 
 
-class AudioDone(_OfPart, frozen=True, tag="response.output_audio.done"):
+class AudioDone(_OfPart, frozen=True, kw_only=True, tag="response.output_audio.done"):
     pass
 
 
-class ResponseDone(ServerEvent, frozen=True, tag="response.done"):
+class ResponseDone(ServerEvent, frozen=True, kw_only=True, tag="response.done"):
     response: Object
 
 
