@@ -10,6 +10,9 @@ from engines.parameters import Parameters
 
 PROTOCOL = 1
 
+PUSH_WINDOW = 32
+"""How many pushes of one request may wait in a stage's inbox before the sender must see a Taken."""
+
 
 class ServiceClass(StrEnum):
     """Whose deadlines come first when an engine has to choose."""
