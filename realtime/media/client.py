@@ -1,0 +1,131 @@
+"""Encoding and decoding for the gateway: jobs in a media worker that is started, watched and started again."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from realtime.media.formats import AudioFormat
+from realtime.media.job import MediaFailed, MediaJob
+from realtime.media.messages import HEARTBEAT_S, FailureKind
+from realtime.media.process import START_LIMIT_S, MediaProcess
+
+log = logging.getLogger(__name__)
+
+COMMAND = (sys.executable, "-m", "realtime.media.worker")
+MAX_ENCODES = 128
+"""Jobs beyond these are refused: each holds a thread and a codec, a decode also its upload of up to 25 MiB."""
+MAX_DECODES = 32
+SILENCE_S = 10 * HEARTBEAT_S
+"""A worker that says nothing for so long, not even Alive, is hung and gets killed."""
+BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
+"""Before the next start, by how many starts in a row have failed; the last one repeats."""
+
+
+class MediaClient:
+    """Use as `async with MediaClient() as media`; entering returns at once, jobs wait until the worker is ready."""
+
+    def __init__(
+        self,
+        command: Sequence[str] = COMMAND,
+        *,
+        on_restart: Callable[[], None] = lambda: None,
+        silence_s: float = SILENCE_S,
+        back_off_s: Sequence[float] = BACK_OFF_S,
+    ) -> None:
+        self._command = command
+        self._on_restart = on_restart
+        self._silence_s = silence_s
+        self._back_off_s = back_off_s
+        self._process: MediaProcess | None = None
+        self._up = asyncio.Event()
+        self._encodes = _Places("encode", MAX_ENCODES)
+        self._decodes = _Places("decode", MAX_DECODES)
+        self._supervisor: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "MediaClient":
+        self._supervisor = asyncio.create_task(self._supervise(), name="media supervisor")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._supervisor
+
+    @property
+    def pid(self) -> int | None:
+        """Of the worker, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    @asynccontextmanager
+    async def encode(self, format: AudioFormat, rate: int) -> AsyncGenerator[MediaJob]:
+        """A job that takes PCM16 mono at `rate` Hz and gives bytes of `format` as they come. Raises MediaFailed."""
+        with self._encodes:
+            job = (await self._worker()).encode(format, rate)
+            try:
+                yield job
+            finally:
+                job.cancel()
+
+    @asynccontextmanager
+    async def decode(self, rate: int) -> AsyncGenerator[MediaJob]:
+        """A job that takes an uploaded file and then gives its audio as PCM16 mono at `rate` Hz. Raises MediaFailed."""
+        with self._decodes:
+            job = (await self._worker()).decode(rate)
+            try:
+                yield job
+            finally:
+                job.cancel()
+
+    async def _worker(self) -> MediaProcess:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_LIMIT_S):
+                await self._up.wait()
+        if self._process is None:
+            raise MediaFailed(FailureKind.LOST, "the media worker is not running; the server's log tells why")
+        return self._process
+
+    async def _supervise(self) -> None:
+        failures = 0
+        while True:
+            await asyncio.sleep(self._back_off_s[min(failures, len(self._back_off_s) - 1)])
+            process = await MediaProcess.start(self._command, self._silence_s)
+            try:
+                await process.ready()
+                failures = 0
+                log.error("%s; starting it again", await self._serve_jobs(process))
+                self._on_restart()
+            except MediaFailed as failed:
+                log.error("%s", failed)
+            finally:
+                await process.stop()
+            failures += 1
+
+    async def _serve_jobs(self, process: MediaProcess) -> str:
+        """Until the worker is lost. Returns why."""
+        self._process = process
+        self._up.set()
+        try:
+            return await process.listen()
+        finally:
+            self._up.clear()
+            self._process = None
+
+
+class _Places:
+    """How many jobs of a kind may be open at once (policy: refuse)."""
+
+    def __init__(self, kind: str, places: int) -> None:
+        self._kind = kind
+        self._places = places
+        self._taken = 0
+
+    def __enter__(self) -> None:
+        if self._taken == self._places:
+            raise MediaFailed(FailureKind.BUSY, f"{self._taken} {self._kind} jobs are open, which is the limit; try again later")
+        self._taken += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self._taken -= 1

@@ -1,0 +1,126 @@
+"""One job in the media worker: a thread that takes pieces of input and gives pieces of output, within its windows."""
+
+import logging
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+
+from av.error import FFmpegError
+
+from realtime.media import messages
+from realtime.media.decoding import MAX_FILE_BYTES, NotAudio, decoded
+from realtime.media.encoding import BYTES_PER_SAMPLE, encoder_for
+from realtime.media.messages import Ended, Failed, FailureKind, Output, Taken
+
+log = logging.getLogger(__name__)
+
+Send = Callable[[messages.ToGateway], None]
+
+
+class Cancelled(Exception):
+    """The gateway no longer wants this job."""
+
+
+class Transcode(ABC):
+    """`deliver`, `grant` and `cancel` come from the reader's thread; `run` is the job's own thread."""
+
+    def __init__(self, number: int, send: Send) -> None:
+        self._number = number
+        self._send = send
+        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # bounded by INPUT_WINDOW on the sender's side
+        self._credit = threading.Semaphore(messages.OUTPUT_WINDOW)
+        self._cancelled = False
+        self._busy_since: float | None = time.monotonic()
+
+    def deliver(self, data: bytes | None) -> None:
+        self._inbox.put(data)
+
+    def grant(self) -> None:
+        self._credit.release()
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._inbox.put(None)
+        self._credit.release()
+
+    def busy_s(self) -> float:
+        """How long the codec has had hold of the thread; 0 while the job waits for its gateway."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def run(self) -> Ended | Failed:
+        """The job to its end, and what to say of it."""
+        try:
+            self._work()
+        except Cancelled:
+            return self._failed(FailureKind.CANCELLED, "cancelled")
+        except (NotAudio, ValueError) as fault:
+            return self._failed(FailureKind.INVALID, str(fault))
+        except (FFmpegError, MemoryError, TypeError, ArithmeticError) as broken:
+            log.exception("job %d broke", self._number)
+            return self._failed(FailureKind.BROKEN, f"{type(broken).__name__}: {broken}")
+        return Ended(self._number)
+
+    @abstractmethod
+    def _work(self) -> None: ...
+
+    def _take(self) -> bytes | None:
+        """The next piece of input; None after the last."""
+        self._busy_since = None
+        data = self._inbox.get()
+        self._busy_since = time.monotonic()
+        if self._cancelled:
+            raise Cancelled
+        if data is not None:
+            self._send(Taken(self._number))
+        return data
+
+    def _give(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self._busy_since = None
+            self._credit.acquire()
+            if self._cancelled:
+                raise Cancelled
+            self._send(Output(self._number, piece))
+            self._busy_since = time.monotonic()
+
+    def _failed(self, kind: FailureKind, message: str) -> Failed:
+        return Failed(self._number, kind, message)
+
+
+class Encoding(Transcode):
+    def __init__(self, order: messages.Encode, send: Send) -> None:
+        super().__init__(order.job, send)
+        self._order = order
+
+    def _work(self) -> None:
+        encoder = encoder_for(self._order.format, self._order.rate)
+        odd = b""
+        while (data := self._take()) is not None:
+            data = odd + data
+            whole = len(data) - len(data) % BYTES_PER_SAMPLE
+            odd = data[whole:]
+            self._give(_cut(encoder.encode(data[:whole])))
+        self._give(_cut(encoder.finish()))
+
+
+class Decoding(Transcode):
+    """Waits for the whole file, since some formats keep their index at the end."""
+
+    def __init__(self, order: messages.Decode, send: Send) -> None:
+        super().__init__(order.job, send)
+        self._order = order
+
+    def _work(self) -> None:
+        upload = bytearray()
+        while (data := self._take()) is not None:
+            upload += data
+            if len(upload) > MAX_FILE_BYTES:
+                raise NotAudio(f"more than {MAX_FILE_BYTES} bytes, which is what is allowed")
+        self._give(decoded(bytes(upload), self._order.rate))
+
+
+def _cut(data: bytes) -> Iterable[bytes]:
+    return (data[start : start + messages.PIECE_BYTES] for start in range(0, len(data), messages.PIECE_BYTES))
