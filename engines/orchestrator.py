@@ -64,7 +64,7 @@ class Orchestrator:
         return running
 
     def offers(self, output: str) -> bool:
-        return any(self._reaches(entry, output) for entry in self._pipeline.possible_entries() if entry in self.pools)
+        return self._pipeline.offers(output, self.pools)
 
     def running(self) -> int:
         """Requests of which some worker may still hold something."""
@@ -170,12 +170,6 @@ class Orchestrator:
     def _give_back(self, stages: dict[str, StageRun]) -> None:
         for stage, run in stages.items():
             self.pools[stage].give_back(run.link)
-
-    def _reaches(self, entry: str, output: str) -> bool:
-        try:
-            return set(self._pipeline.active_stages(entry, (output,))) <= self.pools.keys()
-        except PipelineError:
-            return False
 
 
 def _invalid(stage: str, message: str) -> RequestFailed:

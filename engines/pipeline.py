@@ -109,6 +109,15 @@ class Pipeline(msgspec.Struct, frozen=True):
             active |= reached_from_entry & self._closure(target, forward=False)
         return tuple(stage.name for stage in self.stages if stage.name in active)
 
+    def offers(self, output: str, stages: Iterable[str]) -> bool:
+        """Whether `stages` alone suffice to make this output from something that a caller may feed."""
+        target = self.output_stage(output)
+        running = set(stages)
+        for entry in self.possible_entries():
+            if target in self._closure(entry, forward=True) and running.issuperset(self.active_stages(entry, (output,))):
+                return True
+        return False
+
     def _closure(self, start: str, *, forward: bool) -> set[str]:
         seen, frontier = {start}, [start]
         while frontier:

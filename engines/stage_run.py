@@ -7,15 +7,13 @@ from typing import Protocol
 
 from engines.chunks import Chunk
 from engines.connectors.contents import Content
-from engines.messages.to_worker import Grant, Push
+from engines.messages.to_worker import PUSH_WINDOW, Grant, Push
 from engines.requests import StageTiming
 from engines.worker_link import WorkerLink
 
 WINDOW_CHUNKS = 64
 """Chunks a stage may emit beyond what all its readers have taken: 1 s of language model, 2 s of voice activity.
 Policy: block, the engine stops working on this request and on no other."""
-WINDOW_PUSHES = 32
-"""Inputs on the way into a stage that its engine has not taken. Policy: block, whoever feeds the stage waits."""
 
 
 class Sink(Protocol):
@@ -40,7 +38,8 @@ class Intake:
         self.passed = 0
         self._send = send
         self._sent = 0
-        self._waiting: deque[tuple[Content, bool]] = deque()  # bounded by the feeder: its window, or its wait for room
+        self._waiting: deque[tuple[Content, bool]] = deque()
+        """Beyond PUSH_WINDOW; bounded by the feeder, which has a window of its own or waits for room. Policy: block."""
         self._moved = asyncio.Event()
         self._closed = False
 
@@ -61,12 +60,12 @@ class Intake:
         self._moved.set()
 
     async def room(self) -> None:
-        while not self._closed and self._sent - self.passed >= WINDOW_PUSHES:
+        while not self._closed and self._sent - self.passed >= PUSH_WINDOW:
             self._moved.clear()
             await self._moved.wait()
 
     def _advance(self) -> None:
-        while self._waiting and self._sent - self.passed < WINDOW_PUSHES:
+        while self._waiting and self._sent - self.passed < PUSH_WINDOW:
             self._sent += 1
             self._send(*self._waiting.popleft())
 

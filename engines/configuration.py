@@ -1,0 +1,116 @@
+"""Sections of a YAML file into typed records; every error says file, key, expected and got."""
+
+import re
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+T = TypeVar("T")
+LONGEST_SHOWN = 80
+
+
+class ConfigurationError(ValueError):
+    """One sentence for the operator."""
+
+    def __init__(self, file: Path, key: str, expected: str, got: str) -> None:
+        super().__init__(f"{file}: {key}: expected {expected}, got {got}")
+        self.file = file
+        self.key = key
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping, which YAML's loaders let pass."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for name in names:
+            if names.count(name) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read(file: Path, sections: Iterable[str]) -> dict[str, object]:
+    """The file's sections as plain values. Raises ConfigurationError for a missing or broken file and an unknown section."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise ConfigurationError(file, "the file", "readable UTF-8 text", str(unreadable)) from unreadable
+    try:
+        content: object = yaml.load(text, _StrictLoader)  # a SafeLoader
+    except yaml.YAMLError as broken:
+        raise ConfigurationError(file, "the file", "YAML", " ".join(str(broken).split())) from broken
+    if content is None:
+        content = {}
+    root = names_to_values(file, "the file", content)
+    known = list(sections)
+    for key in root:
+        if key not in known:
+            raise ConfigurationError(file, key, f"one of the sections {', '.join(known)}", "an unknown one")
+    return root
+
+
+def names_to_values(file: Path, key: str, value: object) -> dict[str, object]:
+    """Raises ConfigurationError unless `value` is a mapping whose keys are strings."""
+    try:
+        return msgspec.convert(value, dict[str, object])
+    except msgspec.ValidationError as wrong:
+        raise ConfigurationError(file, key, "a mapping with names as keys", shown(value)) from wrong
+
+
+def record(file: Path, key: str, value: object, kind: type[T]) -> T:
+    """`value` as a record of `kind`; its fields' names and limits are those that the record declares."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        raise _explained(file, key, value, kind, str(wrong)) from wrong
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def _explained(file: Path, key: str, value: object, kind: type, message: str) -> ConfigurationError:
+    what, _, tail = message.partition(" - at `$")
+    path = re.findall(r"\w+", tail)
+    where = ".".join([key, *path])
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        return ConfigurationError(file, f"{where}.{unknown[1]}", f"one of {_choices(kind, path)}", "an unknown key")
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return ConfigurationError(file, f"{where}.{missing[1]}", "a value", "nothing")
+    if own_words := re.fullmatch(r"(?:.*\.)?(\w+): expected (.*), got (.*)", what):
+        field = where if path[-1:] == [own_words[1]] else f"{where}.{own_words[1]}"
+        return ConfigurationError(file, field, own_words[2], own_words[3])
+    if expected := re.match(r"Expected (.*?)(?:, got .*)?$", what):
+        plain = expected[1].replace("`", "").replace("object", "a mapping")
+        return ConfigurationError(file, where, plain, shown(_at(value, path)))
+    if what.startswith("Invalid enum value"):
+        return ConfigurationError(file, where, f"one of {_choices(kind, path)}", shown(_at(value, path)))
+    return ConfigurationError(file, where, "a valid value", what)
+
+
+def _at(value: object, path: list[str]) -> object:
+    for step in path:
+        if step.isdigit():
+            value = msgspec.convert(value, list[object])[int(step)]
+        else:
+            value = msgspec.convert(value, dict[str, object])[step]
+    return value
+
+
+def _choices(kind: type, path: list[str]) -> str:
+    """What may stand at `path` inside a record of `kind`: the names of its fields, or of its values."""
+    here = msgspec.inspect.type_info(kind)
+    for step in path:
+        if isinstance(here, msgspec.inspect.StructType):
+            here = next(field.type for field in here.fields if field.encode_name == step)
+    match here:
+        case msgspec.inspect.StructType(fields=fields):
+            return ", ".join(field.encode_name for field in fields)
+        case msgspec.inspect.LiteralType(values=values):
+            return ", ".join(str(choice) for choice in values)
+        case _:
+            return "the values that the documentation names"

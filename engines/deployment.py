@@ -1,0 +1,174 @@
+"""The operator's choice of what runs where: the sections `pipeline`, `workers`, `stages` and `voices` of a deployment file.
+
+`graph_settings` checks everything that can be checked without weights; `with_weights` then finds those.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from engines import weights
+from engines.configuration import ConfigurationError, names_to_values, record, shown
+from engines.models import registry
+from engines.pipeline import ExecutionType, Pipeline
+from engines.pipelines.registry import PIPELINES, pipeline
+from engines.weights.manifest import MANIFEST
+from engines.worker.spec import BatchSpec
+
+SECTIONS = ("pipeline", "workers", "stages", "voices")
+MODELS: Mapping[ExecutionType, Mapping[str, str]] = {
+    ExecutionType.AR: registry.AR,
+    ExecutionType.GENERATION: registry.GENERATION,
+}
+Settings = TypeVar("Settings")
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
+log = logging.getLogger(__name__)
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One process (or `replicas` alike) that runs these stages. `threads` is for each library of numerics in it."""
+
+    stages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    threads: Count = 1
+    replicas: Count = 1
+
+
+class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is a key of engines/models/registry.py. Its files lie in `directory`, or are fetched `weights` of the manifest.
+
+    `slots` is how many requests may be open at once. `when_missing: skip` runs the rest without this stage.
+    """
+
+    model: str
+    weights: str = ""
+    directory: str = ""
+    slots: Count = 16
+    batch: BatchSpec = BatchSpec()
+    options: dict[str, bool | int | float | str] = {}
+    when_missing: Literal["refuse", "skip"] = "refuse"
+
+    def __post_init__(self) -> None:
+        if bool(self.weights) == bool(self.directory):
+            raise ValueError(f"weights: expected either weights or directory, got {'both' if self.weights else 'neither'}")
+
+
+class VoiceOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`output` is the output of the pipeline that speaks with this voice."""
+
+    output: str
+
+
+class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
+    pipeline: str
+    workers: dict[str, WorkerSettings]
+    stages: dict[str, StageSettings]
+    voices: dict[str, VoiceOutput]
+
+    def record(self) -> Pipeline:
+        return pipeline(self.pipeline)
+
+    def model_names(self) -> tuple[str, ...]:
+        """What clients may name in a `model` field: the pipeline first, then what its stages run."""
+        parts = (stage.weights or Path(stage.directory).name for stage in self.stages.values())
+        return tuple(dict.fromkeys((self.pipeline, *parts)))
+
+
+def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
+    """Raises ConfigurationError."""
+    name = sections.get("pipeline")
+    if not isinstance(name, str) or name not in PIPELINES:
+        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", shown(name))
+    settings = GraphSettings(
+        pipeline=name,
+        workers=_records(file, "workers", sections, WorkerSettings),
+        stages=_records(file, "stages", sections, StageSettings),
+        voices=_records(file, "voices", sections, VoiceOutput),
+    )
+    _check_stages(file, settings)
+    _check_workers(file, settings)
+    for voice, chosen in settings.voices.items():
+        _one_of(file, f"voices.{voice}.output", chosen.output, [output.name for output in settings.record().outputs])
+    return settings
+
+
+def with_weights(settings: GraphSettings) -> GraphSettings:
+    """The settings with every stage's `directory` found. Stages that may be skipped leave, and with them the voices that
+    need them, when their weights are missing. Raises engines.weights.WeightsMissing for the others."""
+    stages: dict[str, StageSettings] = {}
+    for name, stage in settings.stages.items():
+        try:
+            stages[name] = msgspec.structs.replace(stage, weights="", directory=str(_directory(name, stage)))
+        except weights.WeightsError as missing:
+            if stage.when_missing == "refuse":
+                raise
+            log.warning("stage %s is left out: %s", name, missing)
+    return _without_missing(settings, stages)
+
+
+def _records(file: Path, section: str, sections: Mapping[str, object], kind: type[Settings]) -> dict[str, Settings]:
+    values = names_to_values(file, section, sections.get(section, {}))
+    return {name: record(file, f"{section}.{name}", value, kind) for name, value in values.items()}
+
+
+def _check_stages(file: Path, settings: GraphSettings) -> None:
+    executions = {stage.name: stage.execution for stage in settings.record().stages}
+    if not settings.stages:
+        raise ConfigurationError(file, "stages", f"at least one of {', '.join(executions)}", "none")
+    for name, stage in settings.stages.items():
+        _one_of(file, f"stages.{name}", name, executions)
+        _one_of(file, f"stages.{name}.model", stage.model, MODELS[executions[name]])
+        if stage.weights:
+            _one_of(file, f"stages.{name}.weights", stage.weights, (known.name for known in MANIFEST))
+
+
+def _check_workers(file: Path, settings: GraphSettings) -> None:
+    homes: dict[str, str] = {}
+    for worker, chosen in settings.workers.items():
+        for stage in chosen.stages:
+            _one_of(file, f"workers.{worker}.stages", stage, settings.stages)
+            if stage in homes:
+                raise ConfigurationError(
+                    file,
+                    f"workers.{worker}.stages",
+                    "each stage in one worker",
+                    f"{stage!r}, which {homes[stage]!r} runs already",
+                )
+            homes[stage] = worker
+    for stage in settings.stages:
+        if stage not in homes:
+            raise ConfigurationError(file, f"stages.{stage}", "a worker that runs it", "none in `workers`")
+
+
+def _one_of(file: Path, key: str, name: str, known: Iterable[str]) -> None:
+    known = list(known)
+    if name not in known:
+        raise ConfigurationError(file, key, f"one of {', '.join(known)}", shown(name))
+
+
+def _directory(name: str, stage: StageSettings) -> Path:
+    if stage.weights:
+        return weights.directory(stage.weights)
+    directory = Path(stage.directory).expanduser().resolve()
+    if not directory.is_dir():
+        raise weights.WeightsError(
+            f"stages.{name}.directory: there is no folder {directory}: put the weights there or name another"
+        )
+    return directory
+
+
+def _without_missing(settings: GraphSettings, stages: dict[str, StageSettings]) -> GraphSettings:
+    workers: dict[str, WorkerSettings] = {}
+    for name, worker in settings.workers.items():
+        if left := tuple(stage for stage in worker.stages if stage in stages):
+            workers[name] = msgspec.structs.replace(worker, stages=left)
+    voices: dict[str, VoiceOutput] = {}
+    for name, voice in settings.voices.items():
+        if settings.record().offers(voice.output, stages):
+            voices[name] = voice
+        else:
+            log.warning("voice %s is left out: nothing makes its output %s", name, voice.output)
+    return msgspec.structs.replace(settings, workers=workers, stages=stages, voices=voices)

@@ -1,0 +1,61 @@
+"""A deployment file as a value: what runs (engines), how sessions behave (sessions), how the edge behaves (realtime)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from engines import deployment as graph
+from engines.configuration import ConfigurationError, names_to_values, read, record
+from engines.deployment import GraphSettings
+from realtime.settings import ServerSettings
+from sessions.settings import SessionLimits, VoiceSettings
+
+DEFAULT_FILE = Path(__file__).parent.parent / "deploy" / "voice.yaml"
+
+
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    graph: GraphSettings
+    voice: VoiceSettings
+    limits: SessionLimits
+    server: ServerSettings
+
+
+def load(file: Path = DEFAULT_FILE) -> Deployment:
+    """Reads and checks everything except whether the weights are there. Raises engines.configuration.ConfigurationError."""
+    sections = read(file, (*graph.SECTIONS, "session", "server"))
+    voice, limits = _session(file, sections)
+    return Deployment(
+        graph=graph.graph_settings(file, sections),
+        voice=voice,
+        limits=limits,
+        server=record(file, "server", sections.get("server", {}), ServerSettings),
+    )
+
+
+def render(deployment: Deployment) -> str:
+    """The effective values, in the shape of the file that would set them."""
+    effective = {
+        **_plain(deployment.graph),
+        "session": _plain(deployment.limits) | _plain(deployment.voice),
+        "server": _plain(deployment.server),
+    }
+    return yaml.safe_dump(effective, sort_keys=False, allow_unicode=True)
+
+
+def _session(file: Path, sections: Mapping[str, object]) -> tuple[VoiceSettings, SessionLimits]:
+    """One section for the operator, two records for the code."""
+    values = names_to_values(file, "session", sections.get("session", {}))
+    of_limits, of_voice = SessionLimits.__struct_fields__, VoiceSettings.__struct_fields__
+    for key in values:
+        if key not in of_limits and key not in of_voice:
+            raise ConfigurationError(file, f"session.{key}", f"one of {', '.join((*of_limits, *of_voice))}", "an unknown key")
+    limits = {key: value for key, value in values.items() if key in of_limits}
+    voice = {key: value for key, value in values.items() if key in of_voice}
+    return record(file, "session", voice, VoiceSettings), record(file, "session", limits, SessionLimits)
+
+
+def _plain(settings: msgspec.Struct) -> dict[str, object]:
+    """Lists, mappings and scalars: JSON has no tuples, and the YAML of one would be a tag."""
+    return msgspec.json.decode(msgspec.json.encode(settings), type=dict[str, object])
