@@ -1,0 +1,128 @@
+"""The items of a conversation in their order."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from sessions.commands import CommandRefused
+from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText
+from sessions.spoken import Spoken
+
+
+class Entry(msgspec.Struct):
+    """An item and what the session knows about it. `heard_ms` is where the client stopped playing it;
+    `forgotten` entries have left the model's context."""
+
+    item: Item
+    spoken: Spoken | None = None
+    heard_ms: int | None = None
+    forgotten: bool = False
+
+
+class Conversation:
+    """Bounded; overflow policy `latest`: the oldest item leaves for good."""
+
+    def __init__(self, maximum_items: int) -> None:
+        self._maximum_items = maximum_items
+        self._entries: list[Entry] = []
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        return self._entries
+
+    def add(self, item: Item, previous_item_id: str | None = None, spoken: Spoken | None = None) -> str | None:
+        """Returns the id of the item before it. Raises CommandRefused for a doubled id and an unknown predecessor."""
+        if self._find(item.id) is not None:
+            raise CommandRefused("item_create_duplicate_id", f"item.id: {item.id!r} is already in the conversation", "item.id")
+        place = self._place_after(previous_item_id)
+        self._entries.insert(place, Entry(item, spoken))
+        if len(self._entries) > self._maximum_items:
+            del self._entries[0]
+        return self.before(item.id)
+
+    def before(self, item_id: str) -> str | None:
+        place = self._find(item_id)
+        return self._entries[place - 1].item.id if place else None
+
+    def get(self, item_id: str) -> Entry | None:
+        place = self._find(item_id)
+        return None if place is None else self._entries[place]
+
+    def retrieve(self, item_id: str) -> Item:
+        return self._named(item_id, "item_retrieve_invalid_item_id").item
+
+    def delete(self, item_id: str) -> None:
+        self._entries.remove(self._named(item_id, "item_delete_invalid_item_id"))
+
+    def replace(self, item: Item) -> Item:
+        """The item's new state; cut to what was heard when its playback has been stopped. An item deleted meanwhile stays away."""
+        entry = self.get(item.id)
+        if entry is None:
+            return item
+        entry.item = item
+        if entry.heard_ms is not None:
+            _cut(entry, entry.heard_ms)
+        return entry.item
+
+    def truncate(self, item_id: str, content_index: int, audio_end_ms: int) -> int:
+        """Keep of a spoken item what was heard; returns `audio_end_ms` clamped to what there is.
+
+        An item still being spoken is cut when it ends. Raises CommandRefused.
+        """
+        entry = self._named(item_id, "item_truncate_invalid_item_id")
+        if entry.item.role != "assistant":
+            raise CommandRefused(
+                "item_truncate_invalid_role", f"item_id: expected an assistant item, got one of the {entry.item.role}", "item_id"
+            )
+        if content_index != 0:
+            raise CommandRefused(
+                "item_truncate_invalid_index", f"content_index: expected 0, got {content_index}", "content_index"
+            )
+        duration_ms = entry.spoken.duration_ms if entry.spoken is not None else 0.0
+        heard_ms = min(max(audio_end_ms, 0), round(duration_ms))
+        if entry.spoken is not None:
+            entry.heard_ms = min(heard_ms, entry.heard_ms) if entry.heard_ms is not None else heard_ms
+            _cut(entry, entry.heard_ms)
+        return heard_ms
+
+    def _find(self, item_id: str) -> int | None:
+        for place, entry in enumerate(self._entries):
+            if entry.item.id == item_id:
+                return place
+        return None
+
+    def _named(self, item_id: str, code: str) -> Entry:
+        entry = self.get(item_id)
+        if entry is None:
+            raise CommandRefused(code, f"item_id: expected an item of the conversation, got {item_id!r}", "item_id")
+        return entry
+
+    def _place_after(self, previous_item_id: str | None) -> int:
+        if previous_item_id is None:
+            return len(self._entries)
+        if previous_item_id == "root":
+            return 0
+        place = self._find(previous_item_id)
+        if place is None:
+            message = f"previous_item_id: expected an item of the conversation, 'root' or null, got {previous_item_id!r}"
+            raise CommandRefused("item_create_invalid_previous_item_id", message, "previous_item_id")
+        return place + 1
+
+
+def _cut(entry: Entry, heard_ms: int) -> None:
+    part = entry.item.parts[0] if entry.item.parts else None
+    if entry.spoken is None or not isinstance(part, OutputAudio) or entry.item.status == "in_progress":
+        return
+    heard = OutputAudio(entry.spoken.heard(part.transcript, heard_ms), heard_ms)
+    entry.item = msgspec.structs.replace(entry.item, parts=(heard,))
+
+
+def text_of(item: Item) -> str:
+    """What the language model reads of it."""
+    return "\n".join(filter(None, (_text(part) for part in item.parts)))
+
+
+def _text(part: InputText | InputAudio | OutputText | OutputAudio) -> str:
+    if isinstance(part, InputText | OutputText):
+        return part.text
+    return part.transcript or ""

@@ -1,0 +1,215 @@
+"""Turn-taking as a pure function over speech probabilities, one per 32 ms window. No clock, no audio, no tasks."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from sessions.settings import VoiceSettings
+from sessions.voice_config import SemanticVad, ServerVad
+
+WINDOW_MS = 32
+
+
+class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What the detector decides by. `finished_silence_ms` equal to `unfinished_silence_ms` means by silence alone."""
+
+    threshold: float
+    release: float
+    onset_windows: int
+    minimum_speech_ms: int
+    prefix_padding_ms: int
+    maximum_turn_ms: int
+    pause_ms: int
+    hint_at_ms: tuple[int, ...]
+    hint_finished: float
+    hint_unfinished: float
+    finished_silence_ms: int
+    unfinished_silence_ms: int
+
+    def silence_ms(self, finished: float) -> float:
+        """The silence that ends a turn of which the end-of-turn model says `finished`, a probability."""
+        span = max(self.hint_finished - self.hint_unfinished, 1e-9)
+        unsure = min(max((self.hint_finished - finished) / span, 0.0), 1.0)
+        return self.finished_silence_ms + unsure * (self.unfinished_silence_ms - self.finished_silence_ms)
+
+
+def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> TurnPolicy:
+    if isinstance(detection, ServerVad):
+        threshold, padding_ms, hint_at_ms = detection.threshold, detection.prefix_padding_ms, ()
+        finished_ms = unfinished_ms = detection.silence_ms
+    else:
+        threshold, padding_ms, hint_at_ms = settings.onset_threshold, settings.prefix_padding_ms, settings.hint_at_ms
+        scale = {"low": settings.eagerness_low, "high": settings.eagerness_high}.get(detection.eagerness, 1.0)
+        finished_ms = round(settings.finished_silence_ms * scale)
+        unfinished_ms = round(settings.unfinished_silence_ms * scale)
+    return TurnPolicy(
+        threshold=threshold,
+        release=max(threshold - settings.release_margin, 0.01),
+        onset_windows=settings.onset_windows,
+        minimum_speech_ms=settings.minimum_speech_ms,
+        prefix_padding_ms=padding_ms,
+        maximum_turn_ms=settings.maximum_turn_ms,
+        pause_ms=settings.pause_ms,
+        hint_at_ms=hint_at_ms,
+        hint_finished=settings.hint_finished,
+        hint_unfinished=settings.hint_unfinished,
+        finished_silence_ms=finished_ms,
+        unfinished_silence_ms=unfinished_ms,
+    )
+
+
+class SpeechBegan(msgspec.Struct, frozen=True):
+    """`start_ms` includes the prefix padding."""
+
+    start_ms: int
+
+
+class PauseBegan(msgspec.Struct, frozen=True):
+    """Recognise what was said up to here. `pause` numbers the pauses of a stream."""
+
+    pause: int
+    at_ms: int
+
+
+class HintWanted(msgspec.Struct, frozen=True):
+    """Ask the end-of-turn model about the audio up to `at_ms` and answer with `TurnDetector.hint(pause, …)`."""
+
+    pause: int
+    at_ms: int
+
+
+class SpeechResumed(msgspec.Struct, frozen=True):
+    """The pause was inside the turn: what was recognised during it is stale."""
+
+    pause: int
+
+
+class TurnEnded(msgspec.Struct, frozen=True):
+    """`pause` is the pause that ended it, None when the longest turn was reached."""
+
+    start_ms: int
+    speech_end_ms: int
+    at_ms: int
+    pause: int | None
+
+
+class TurnDropped(msgspec.Struct, frozen=True):
+    """Too little speech to be a turn."""
+
+    at_ms: int
+
+
+TurnEvent: TypeAlias = SpeechBegan | PauseBegan | HintWanted | SpeechResumed | TurnEnded | TurnDropped
+
+
+class TurnDetector:
+    """Hears one window after another. Times are milliseconds of the stream; its first window starts at `origin_ms`."""
+
+    def __init__(self, policy: TurnPolicy, origin_ms: int = 0) -> None:
+        self.policy = policy
+        """May be replaced at any time; a turn goes on under the new one."""
+        self._now_ms = origin_ms
+        self._last_speech_end_ms = origin_ms
+        self._pauses = 0
+        self._silence_begins()
+
+    @property
+    def now_ms(self) -> int:
+        """End of the last window heard."""
+        return self._now_ms
+
+    @property
+    def turn_start_ms(self) -> int | None:
+        """Start of the turn in progress, padding included."""
+        return self._start_ms
+
+    @property
+    def pausing(self) -> bool:
+        return self._in_pause
+
+    def hear(self, probability: float) -> list[TurnEvent]:
+        self._now_ms += WINDOW_MS
+        self._run = self._run + 1 if probability >= self.policy.threshold else 0
+        if self._start_ms is None:
+            return self._wait_for_onset()
+        if self._now_ms - self._start_ms >= self.policy.maximum_turn_ms:
+            self._last_speech_end_ms = self._now_ms
+            return [self._end_turn(pause=None)]
+        if self._is_speech(probability):
+            return self._speech_goes_on()
+        return self._silence_goes_on()
+
+    def hint(self, pause: int, finished: float) -> list[TurnEvent]:
+        """The end-of-turn model's probability for this pause; ignored when the pause is over. May end the turn at once."""
+        if not self._in_pause or pause != self._pauses:
+            return []
+        self._needed_silence_ms = self.policy.silence_ms(finished)
+        return self._decide()
+
+    def _silence_begins(self) -> None:
+        self._start_ms: int | None = None
+        self._run = 0
+        self._voiced_ms = 0
+        self._leave_pause()
+
+    def _leave_pause(self) -> None:
+        self._in_pause = False
+        self._hints_asked = 0
+        self._needed_silence_ms: float | None = None
+
+    def _wait_for_onset(self) -> list[TurnEvent]:
+        if self._run < self.policy.onset_windows:
+            return []
+        onset_ms = self._now_ms - self._run * WINDOW_MS
+        self._start_ms = max(onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
+        self._voiced_ms = self._run * WINDOW_MS
+        self._last_speech_end_ms = self._now_ms
+        return [SpeechBegan(self._start_ms)]
+
+    def _is_speech(self, probability: float) -> bool:
+        silence_ms = self._now_ms - WINDOW_MS - self._last_speech_end_ms
+        if silence_ms == 0:
+            return probability >= self.policy.release
+        if silence_ms < self.policy.pause_ms:
+            return self._run > 0
+        return self._run >= self.policy.onset_windows
+
+    def _speech_goes_on(self) -> list[TurnEvent]:
+        resumed: list[TurnEvent] = [SpeechResumed(self._pauses)] if self._in_pause else []
+        silence_ms = self._now_ms - WINDOW_MS - self._last_speech_end_ms
+        self._voiced_ms += WINDOW_MS * (self._run if silence_ms >= self.policy.pause_ms else 1)
+        self._last_speech_end_ms = self._now_ms
+        self._leave_pause()
+        return resumed
+
+    def _silence_goes_on(self) -> list[TurnEvent]:
+        silence_ms = self._now_ms - self._last_speech_end_ms
+        events: list[TurnEvent] = []
+        if self._voiced_ms >= self.policy.minimum_speech_ms:
+            if not self._in_pause and silence_ms >= min(self.policy.pause_ms, self.policy.finished_silence_ms):
+                self._in_pause = True
+                self._pauses += 1
+                events.append(PauseBegan(self._pauses, self._now_ms))
+            while self._in_pause and self._hint_is_due(silence_ms):
+                self._hints_asked += 1
+                events.append(HintWanted(self._pauses, self._now_ms))
+        return events + self._decide()
+
+    def _hint_is_due(self, silence_ms: int) -> bool:
+        return self._hints_asked < len(self.policy.hint_at_ms) and silence_ms >= self.policy.hint_at_ms[self._hints_asked]
+
+    def _decide(self) -> list[TurnEvent]:
+        needed_ms = self.policy.unfinished_silence_ms if self._needed_silence_ms is None else self._needed_silence_ms
+        # A run of voiced windows may be a resumption that is not confirmed yet.
+        if self._run > 0 or self._now_ms - self._last_speech_end_ms < needed_ms:
+            return []
+        if self._voiced_ms < self.policy.minimum_speech_ms:
+            self._silence_begins()
+            return [TurnDropped(self._now_ms)]
+        return [self._end_turn(self._pauses)]
+
+    def _end_turn(self, pause: int | None) -> TurnEnded:
+        start_ms = self._start_ms if self._start_ms is not None else self._now_ms
+        ended = TurnEnded(start_ms, self._last_speech_end_ms, self._now_ms, pause)
+        self._silence_begins()
+        return ended
