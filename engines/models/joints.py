@@ -1,0 +1,52 @@
+"""The silence between clauses: a voice's own is trimmed at the front and made the wanted length at the end."""
+
+import numpy as np
+
+from engines.resampling import Samples
+
+SILENCE_LEVEL = 0.01
+"""−40 dB: voices' noise between words stays below, their faintest consonants' cores above."""
+ONSET_MS = 20
+"""Kept before the first sample above the level: the soft beginning of a consonant."""
+RELEASE_MS = 40
+"""Kept after the last one: the fading end of a vowel."""
+
+
+class ClauseJoints:
+    """The samples of one request's clauses, in pieces of any size, at `rate` Hz."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._before_onset = True
+        self._quiet = 0
+
+    def join(self, samples: Samples, pause_ms: int | None) -> Samples:
+        """The samples to play. `pause_ms` comes with a clause's last piece: how long the silence after it shall be."""
+        if self._before_onset:
+            samples = self._from_onset(samples)
+        loud = np.flatnonzero(np.abs(samples) > SILENCE_LEVEL)
+        self._quiet = len(samples) - 1 - int(loud[-1]) if len(loud) else self._quiet + len(samples)
+        if pause_ms is None:
+            return samples
+        return self._ended(samples, pause_ms)
+
+    def _from_onset(self, samples: Samples) -> Samples:
+        loud = np.flatnonzero(np.abs(samples) > SILENCE_LEVEL)
+        if not len(loud):
+            return samples[:0]
+        self._before_onset = False
+        return samples[max(0, int(loud[0]) - self._count(ONSET_MS)) :]
+
+    def _ended(self, samples: Samples, pause_ms: int) -> Samples:
+        """With as much silence at the end as wanted; what was emitted before cannot be taken back."""
+        silent_clause = self._before_onset
+        too_long = self._quiet - self._count(max(pause_ms, RELEASE_MS))
+        self._before_onset, self._quiet = True, 0
+        if silent_clause:
+            return samples
+        if too_long >= 0:
+            return samples[: len(samples) - min(too_long, len(samples))]
+        return np.concatenate([samples, np.zeros(-too_long, np.float32)])
+
+    def _count(self, milliseconds: int) -> int:
+        return self._rate * milliseconds // 1_000
