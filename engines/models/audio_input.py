@@ -22,9 +22,12 @@ def pcm_and_rate(payload: Payload) -> tuple[Pcm, int]:
     return cast(Pcm, pcm.numpy()), rate
 
 
-def heard(payload: Payload) -> Samples:
-    """A whole payload as floats at 16 kHz. Raises InvalidInput."""
-    pcm, rate = pcm_and_rate(payload)
+def heard(payload: Payload) -> Samples | InvalidInput:
+    """A whole payload as floats at 16 kHz. The error is returned, because one bad row must not fail its whole batch."""
+    try:
+        pcm, rate = pcm_and_rate(payload)
+    except InvalidInput as bad:
+        return bad
     return resample(to_float(pcm), rate, RATE)
 
 

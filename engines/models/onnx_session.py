@@ -16,8 +16,8 @@ class OnnxSession(Protocol):
 
 
 def onnx_session(path: Path, threads: int = 1) -> OnnxSession:
-    options: Any = onnxruntime.SessionOptions()  # pyright: ignore[reportUnknownMemberType]
+    runtime = cast(Any, onnxruntime)
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return cast(OnnxSession, session)
+    return cast(OnnxSession, runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
