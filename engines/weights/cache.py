@@ -18,7 +18,7 @@ class WeightsError(Exception):
 class WeightsMissing(WeightsError):
     def __init__(self, name: str, folder: Path, fault: str) -> None:
         super().__init__(
-            f"the weights {name!r} {fault} in {folder}: run `deploy/serve`, or only `.venv/bin/python -m engines.weights fetch {name}`"
+            f"the weights {name!r} {fault} in {folder}: run `deploy/serve`, or `.venv/bin/python -m engines.weights fetch {name}`"
         )
         self.name = name
 
