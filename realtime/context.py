@@ -1,14 +1,16 @@
 """What every handler of the edge may reach, typed: `request.app[CONTEXT]`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
 
-from engines.messages.to_gateway import StageStatus
+from engines.messages.to_gateway import StageReport, StageStatus
 from engines.requests import Graph
+from realtime.drain import Drain
 from realtime.errors import UnknownVoice
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
@@ -53,8 +55,7 @@ class Catalogue(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class AppContext:
-    """`clock` is monotonic, in seconds. `draining`: the server is about to stop.
-    `api_key` None: open to this machine alone."""
+    """`clock` is monotonic, in seconds. `api_key` None: open to this machine alone."""
 
     settings: ServerSettings
     catalogue: Catalogue
@@ -63,8 +64,9 @@ class AppContext:
     media: "MediaClient"
     metrics: Metrics
     stage_statuses: Callable[[], tuple[StageStatus, ...]]
-    draining: Callable[[], bool]
-    clock: Callable[[], float]
+    stage_reports: Callable[[], Awaitable[tuple[StageReport, ...]]]
+    drain: Drain = field(default_factory=Drain)
+    clock: Callable[[], float] = time.monotonic
     api_key: str | None = None
 
 

@@ -34,13 +34,15 @@ async def healthz(_request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     context = request.app[CONTEXT]
-    ready = report(context.stage_statuses(), draining=context.draining())
+    ready = report(context.stage_statuses(), draining=context.drain.begun)
     status = 200 if ready.status == "ready" else 503
     return web.Response(status=status, body=msgspec.json.encode(ready), content_type="application/json")
 
 
 async def metrics(request: web.Request) -> web.Response:
-    return web.Response(body=request.app[CONTEXT].metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    context = request.app[CONTEXT]
+    text = context.metrics.text(await context.stage_reports())
+    return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def routes() -> list[web.RouteDef]:

@@ -1,10 +1,13 @@
 """`/metrics`: what the server measures about itself, in Prometheus' text format."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
+from engines.messages.to_gateway import StageReport
 from engines.requests import StageTiming
 from sessions.events import AnswerTiming
 
@@ -12,11 +15,34 @@ SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0, 1.5, 2.0, 5.0)
 
 
+class _StageCollector(Collector):
+    """What the engines count themselves, as of their newest reports."""
+
+    def __init__(self) -> None:
+        self.reports: Sequence[StageReport] = ()
+
+    def collect(self) -> Iterator[Metric]:
+        active = GaugeMetricFamily("antiphon_stage_active", "Requests inside a stage", labels=("stage",))
+        queued = GaugeMetricFamily("antiphon_stage_queued", "Inputs waiting inside a stage", labels=("stage",))
+        slots = GaugeMetricFamily("antiphon_stage_slots", "Requests a stage runs at once", labels=("stage",))
+        steps = CounterMetricFamily("antiphon_stage_steps", "Model calls", labels=("stage",))
+        produced = CounterMetricFamily("antiphon_stage_produced", "What came out, in the stage's unit", labels=("stage", "units"))
+        for report in self.reports:
+            active.add_metric((report.stage,), report.active)
+            queued.add_metric((report.stage,), report.queued)
+            slots.add_metric((report.stage,), report.slots)
+            steps.add_metric((report.stage,), report.steps)
+            produced.add_metric((report.stage, report.units), report.produced)
+        return iter((active, queued, slots, steps, produced))
+
+
 class Metrics:
     """A registry of its own, so that two servers in one process do not add up."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._stages = _StageCollector()
+        self.registry.register(self._stages)
         self._ttft = self._seconds("ttft_seconds", "End of input to first text", ("source",))
         self._ttfa = self._seconds("ttfa_seconds", "End of input to first audio", ("source",))
         self._total = self._seconds("answer_seconds", "End of input to the end of the answer", ("source",))
@@ -45,15 +71,17 @@ class Metrics:
                 histogram.labels(source).observe(value_ms / 1000)
         if timing.rtf is not None:
             self._rtf.labels(source).observe(timing.rtf)
-        self._stages(timing.stages)
+        self._ran(timing.stages)
 
     def worker_restarted(self, worker: str) -> None:
         self._restarts.labels(worker).inc()
 
-    def text(self) -> bytes:
+    def text(self, reports: Sequence[StageReport]) -> bytes:
+        """Everything, with the engines' own counters as `reports` have them."""
+        self._stages.reports = reports
         return generate_latest(self.registry)
 
-    def _stages(self, stages: Mapping[str, StageTiming]) -> None:
+    def _ran(self, stages: Mapping[str, StageTiming]) -> None:
         for name, timing in stages.items():
             if timing.first_ms is not None:
                 self._stage_first.labels(name).observe(timing.first_ms / 1000)

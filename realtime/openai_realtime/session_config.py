@@ -21,6 +21,8 @@ from realtime.openai_realtime.session_patch import (
 from sessions.voice_config import SemanticVad, ServerVad, TurnDetection, VoiceConfig
 
 RATE_HZ = 24_000
+MAX_TEXT_CHARACTERS = 100_000
+"""Far beyond what fits into any context here; longer text is refused before anybody tokenises it."""
 LANGUAGE = "en"
 """What the recogniser understands; a session has no setting for it."""
 
@@ -37,6 +39,7 @@ def apply(session: WireSession, patch: SessionPatch, catalogue: Catalogue) -> Wi
     _refuse_unserved(patch)
     config = session.config
     if patch.instructions is not None:
+        checked_length("session.instructions", patch.instructions)
         config = msgspec.structs.replace(config, instructions=patch.instructions)
     if patch.output_modalities is not None:
         config = msgspec.structs.replace(config, modality=modality("session.output_modalities", patch.output_modalities))
@@ -75,6 +78,11 @@ def shown_session(session: WireSession, session_id: str) -> dict[str, object]:
             "output": {"format": _shown_format(), "voice": config.voice, "speed": config.speed},
         },
     }
+
+
+def checked_length(field: str, text: str) -> None:
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise Invalid(field, f"at most {MAX_TEXT_CHARACTERS} characters", f"{len(text)} characters", code="text_too_long")
 
 
 def modality(field: str, asked: list[str]) -> Literal["audio", "text"]:
