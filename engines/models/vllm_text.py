@@ -1,0 +1,158 @@
+"""A language model on vLLM's AsyncLLM, which batches continuously and keeps the KV cache of shared prefixes.
+
+vLLM runs its EngineCore in a process of its own; this file is the only one that imports it.
+"""
+
+import asyncio
+import itertools
+import multiprocessing
+import os
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from engines.models import InvalidInput
+from engines.models.text import ModelDied, TextDelta
+from engines.parameters import Generation, Message
+
+if TYPE_CHECKING:
+    from vllm import SamplingParams
+
+ENVIRONMENT = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the model runs inside EngineCore: two processes and not three
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit the worker's sockets and keep them open
+    "VLLM_CONFIGURE_LOGGING": "0",  # its lines go through our loggers
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The deployment's `options`. `warm_prompt` is the system prompt whose KV cache should be there from the start."""
+
+    max_model_len: int = 2048
+    kv_cache_mb: int = 256
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
+    enforce_eager: bool = True
+    block_size: int = 32
+    warm_prompt: str = ""
+
+
+class VllmText:
+    """Made by `load`. `generate` runs on one event loop, the same for the object's whole life."""
+
+    @classmethod
+    def load(cls, directory: Path, options: dict[str, object], slots: int) -> "VllmText":
+        """Takes 15–20 s on two cores. Raises msgspec.ValidationError for options it does not know, and what vLLM raises."""
+        chosen = msgspec.convert(options, Options)
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        return cls(directory, chosen, slots)
+
+    def __init__(self, directory: Path, options: Options, slots: int) -> None:
+        # Imported late: the import takes seconds and reads the environment set above.
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._options = options
+        self._engine = AsyncLLM.from_engine_args(
+            AsyncEngineArgs(
+                model=str(directory),
+                dtype=options.dtype,
+                enforce_eager=options.enforce_eager,
+                block_size=options.block_size,
+                kv_cache_memory_bytes=options.kv_cache_mb << 20,
+                max_model_len=options.max_model_len,
+                max_num_seqs=slots,
+                enable_prefix_caching=True,
+                disable_log_stats=True,
+            )
+        )
+        self._tokenizer = self._engine.get_tokenizer()
+        self._tokenising = ThreadPoolExecutor(1, thread_name_prefix="tokeniser")
+        self._serial = itertools.count()
+
+    async def warm_up(self) -> None:
+        """Also leaves the warm prompt in the prefix cache."""
+        system = (Message("system", self._options.warm_prompt),) if self._options.warm_prompt else ()
+        async for _ in self.generate((*system, Message("user", "Hello.")), Generation(max_tokens=4)):
+            pass
+
+    async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
+        from vllm import TokensPrompt
+        from vllm.exceptions import VLLMClientError
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        prompt = await asyncio.get_running_loop().run_in_executor(self._tokenising, self._tokens, messages)
+        try:
+            sampling = self._sampling(parameters, room=self._options.max_model_len - len(prompt))
+            outputs = self._engine.generate(TokensPrompt(prompt_token_ids=prompt), sampling, f"r{next(self._serial)}")
+            async with aclosing(outputs):
+                tokens, cached = 0, 0
+                async for output in outputs:
+                    completion = output.outputs[0]
+                    tokens += len(completion.token_ids)
+                    cached = output.num_cached_tokens or cached
+                    reason = completion.finish_reason
+                    finish = "" if reason is None else "length" if reason == "length" else "stop"
+                    yield TextDelta(completion.text, len(prompt), cached, tokens, finish)
+        except EngineDeadError as dead:
+            raise ModelDied("vLLM's EngineCore died") from dead
+        except VLLMClientError as refused:
+            raise InvalidInput(f"generation: {refused}") from refused
+
+    async def died(self) -> None:
+        """vLLM marks itself dead from a thread and tells nobody, so this waits for the end of its process."""
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        sentinels = [child.sentinel for child in multiprocessing.active_children() if child.name.startswith("EngineCore")]
+        for sentinel in sentinels:
+            loop.add_reader(sentinel, over.set)
+        try:
+            await over.wait()
+        finally:
+            for sentinel in sentinels:
+                loop.remove_reader(sentinel)
+
+    def shutdown(self) -> None:
+        self._tokenising.shutdown(wait=False)
+        self._engine.shutdown()
+
+    def _tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Raises InvalidInput for a prompt that leaves no room for an answer, without tokenising what cannot fit."""
+        from jinja2 import TemplateError
+
+        conversation: list[Any] = [{"role": message.role, "content": message.content} for message in messages]
+        try:
+            text = self._tokenizer.apply_chat_template(  # pyright: ignore[reportUnknownMemberType] (untyped **kwargs)
+                conversation, add_generation_prompt=True, tokenize=False
+            )
+        except TemplateError as refused:
+            raise InvalidInput(f"messages: the model's chat template refuses them: {refused}") from refused
+        assert isinstance(text, str), "tokenize=False gives text"
+        limit = self._options.max_model_len
+        fewest = len(text) // self._tokenizer.max_chars_per_token
+        if fewest >= limit:
+            raise InvalidInput(f"messages: expected fewer than {limit} tokens, got at least {fewest}")
+        tokens = self._tokenizer.encode(text, add_special_tokens=False)
+        if len(tokens) >= limit:
+            raise InvalidInput(f"messages: expected fewer than {limit} tokens, got {len(tokens)}")
+        return tokens
+
+    def _sampling(self, parameters: Generation, *, room: int) -> "SamplingParams":
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        return SamplingParams(
+            max_tokens=min(parameters.max_tokens or room, room),
+            temperature=parameters.temperature,
+            top_p=parameters.top_p,
+            repetition_penalty=parameters.repetition_penalty,
+            stop=list(parameters.stop),
+            seed=parameters.seed,
+            output_kind=RequestOutputKind.DELTA,
+        )

@@ -1,0 +1,33 @@
+"""`python -m engines.worker [SPEC]`: one engine worker. Without a file SPEC, the spec is the first line of stdin."""
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from engines.worker import spec as specs
+from engines.worker.lifeline import lead_own_group, watch
+
+
+def main() -> int:
+    try:
+        text = Path(sys.argv[1]).read_bytes() if len(sys.argv) > 1 else sys.stdin.buffer.readline()
+        spec = specs.decoder.decode(text)
+    except (OSError, msgspec.MsgspecError) as error:
+        sys.stderr.write(f"antiphon worker: the spec cannot be read: {error}\n")
+        return 2
+    lead_own_group()
+    watch(sys.stdin.buffer)
+    # Before anything that reads it is imported: two threads on two busy cores run four times slower than one.
+    os.environ["OMP_NUM_THREADS"] = str(spec.threads)
+    from engines.worker.process import run
+
+    return run(spec)
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stderr.flush()
+    # Not sys.exit: it would wait for the engines' threads, and one of them may hang inside a model.
+    os._exit(status)

@@ -1,0 +1,55 @@
+"""From a stage's spec to an engine that is warm."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from engines.models import GenerationModelLoader, registry
+from engines.models.text import TextModelLoader
+from engines.pipeline import ExecutionType, Stage
+from engines.worker.ar import ArEngine
+from engines.worker.engine import Engine
+from engines.worker.generation import GenerationEngine
+from engines.worker.spec import StageSpec
+
+
+class EngineFactory(Protocol):
+    async def __call__(self, stage: Stage, spec: StageSpec) -> Engine:
+        """Raises whatever the model's loading raises."""
+        ...
+
+
+async def load_engine(stage: Stage, spec: StageSpec) -> Engine:
+    """A GENERATION model is loaded, warmed and run in one thread of its own; importing and loading never hold up the loop."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix=spec.stage)
+    loop = asyncio.get_running_loop()
+    if stage.execution is ExecutionType.AR:
+        text_model = await loop.run_in_executor(thread, _load_text_model, spec)
+        thread.shutdown(wait=False)
+        await text_model.warm_up()
+        return ArEngine(spec.stage, text_model, spec.slots)
+    model = await loop.run_in_executor(thread, _load_generation_model, spec)
+    return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread)
+
+
+def _load_text_model(spec: StageSpec):
+    loader: TextModelLoader = _model_class(registry.AR, spec.model)
+    return loader.load(Path(spec.directory), dict(spec.options), spec.slots)
+
+
+def _load_generation_model(spec: StageSpec):
+    loader: GenerationModelLoader = _model_class(registry.GENERATION, spec.model)
+    model = loader.load(Path(spec.directory), dict(spec.options))
+    model.warm_up()
+    return model
+
+
+def _model_class(known: dict[str, str], name: str):
+    """`name` is a key of the registry, or `module:Class` of a model that lives elsewhere."""
+    path = known.get(name, name)
+    module, separator, attribute = path.partition(":")
+    if not separator:
+        raise ValueError(f"model: expected one of {', '.join(known)}, or `module:Class`, got {name!r}")
+    return getattr(import_module(module), attribute)

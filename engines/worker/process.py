@@ -1,0 +1,69 @@
+"""The worker as a process: logs, signals, garbage collection and the exit status."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import multiprocessing
+import signal
+import socket
+import threading
+
+from engines import logs
+from engines.pipeline import PipelineError
+from engines.pipelines.registry import pipeline
+from engines.worker.listening import listener
+from engines.worker.server import Worker
+from engines.worker.spec import WorkerSpec
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_S = 5.0
+
+CANNOT_START = 2
+ENGINE_DIED = 70
+"""EX_SOFTWARE: the supervisor starts another worker."""
+
+
+def run(spec: WorkerSpec) -> int:
+    """Until SIGTERM (0), or until an engine dies (ENGINE_DIED)."""
+    logs.set_up(spec.name)
+    try:
+        worker = Worker(spec, pipeline(spec.pipeline))
+        sock = listener(spec)
+    except (PipelineError, OSError, ValueError) as error:
+        log.error("worker %s cannot start: %s", spec.name, error)
+        return CANNOT_START
+    try:
+        asyncio.run(_serve(worker, sock))
+    except BaseExceptionGroup as error:
+        log.critical("worker %s ends", spec.name, exc_info=error)
+        return ENGINE_DIED
+    finally:
+        _shut_down(worker)
+    return 0
+
+
+async def _serve(worker: Worker, sock: socket.socket) -> None:
+    serving = asyncio.create_task(worker.run(sock))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    freezing = asyncio.create_task(_freeze_when_loaded(worker))
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
+    freezing.cancel()
+
+
+async def _freeze_when_loaded(worker: Worker) -> None:
+    """A full collection over a loaded model takes hundreds of milliseconds; frozen objects are never visited again."""
+    await worker.loaded()
+    gc.collect()
+    gc.freeze()
+
+
+def _shut_down(worker: Worker) -> None:
+    """Bounded: a model that hangs must not keep the process alive, nor may processes that a model started outlive it."""
+    releasing = threading.Thread(target=worker.shutdown, name="shutdown", daemon=True)
+    releasing.start()
+    releasing.join(SHUTDOWN_S)
+    for child in multiprocessing.active_children():
+        child.kill()

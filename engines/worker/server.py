@@ -1,0 +1,69 @@
+"""A worker: its stages, and the gateways that are connected to it."""
+
+import asyncio
+import itertools
+import logging
+import socket
+
+from engines.connectors.inline import InlineConnector
+from engines.messages.to_gateway import StageStatus, StatusChanged
+from engines.pipeline import Pipeline
+from engines.worker.loading import EngineFactory, load_engine
+from engines.worker.namespace import Namespace, PeerLeft
+from engines.worker.spec import WorkerSpec
+from engines.worker.stage_host import StageHost
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    def __init__(self, spec: WorkerSpec, pipeline: Pipeline, load: EngineFactory = load_engine) -> None:
+        """Raises PipelineError for a stage that the pipeline does not have."""
+        self._name = spec.name
+        self._connector = InlineConnector()
+        self._hosts = {stage.stage: StageHost(pipeline, stage, self._connector, load, self._announce) for stage in spec.stages}
+        self._namespaces: set[Namespace] = set()
+        self._serials = itertools.count()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Load the stages side by side and serve until cancelled; raises when an engine can serve no more."""
+        async with asyncio.TaskGroup() as group:
+            for host in self._hosts.values():
+                group.create_task(host.run())
+            server = await asyncio.start_unix_server(
+                lambda reader, writer: group.create_task(self._serve(reader, writer)), sock=listener
+            )
+            async with server:
+                await server.serve_forever()
+
+    async def loaded(self) -> None:
+        """Returns when no stage is loading any more."""
+        for host in self._hosts.values():
+            await host.loaded.wait()
+
+    def shutdown(self) -> None:
+        """Release the models. May take seconds."""
+        for host in self._hosts.values():
+            if host.engine is not None:
+                host.engine.shutdown()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The transport's funnel: whatever goes wrong with a connection ends that connection and nothing else."""
+        serial = next(self._serials)
+        namespace = Namespace(self._name, serial, self._hosts, self._connector, reader, writer)
+        self._namespaces.add(namespace)
+        try:
+            await namespace.serve()
+        except* PeerLeft:
+            log.info("gateway %s left", namespace.namespace)
+        except* OSError as lost:
+            log.warning("connection %s dropped: %s", namespace.namespace, "; ".join(str(error) for error in lost.exceptions))
+        except* Exception as error:
+            log.error("connection %s dropped", namespace.namespace, exc_info=error)
+        finally:
+            self._namespaces.discard(namespace)
+
+    def _announce(self, status: StageStatus) -> None:
+        log.info("stage %s is %s %s", status.stage, status.state, status.note)
+        for namespace in self._namespaces:
+            namespace.send(StatusChanged(status))
