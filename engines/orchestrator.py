@@ -37,7 +37,7 @@ class Orchestrator:
         self._pipeline = pipeline
         self._connector = connector
         self._clock = clock
-        self._on_status = on_status
+        self.on_status = on_status
         self._requests: dict[str, RunningRequest] = {}
         self._draining = False
 
@@ -46,7 +46,7 @@ class Orchestrator:
         for stage in link.stages:
             if stage in self.pools:
                 self.pools[stage].add(link)
-        self._on_status()
+        self.on_status()
         await link.run(self)
 
     async def submit(self, request: Request) -> RunningRequest:
@@ -95,14 +95,14 @@ class Orchestrator:
                 if running := self._requests.get(request_id):
                     running.acknowledged(link)
             case _:
-                self._on_status()
+                self.on_status()
 
     def lost(self, link: WorkerLink) -> None:
         for pool in self.pools.values():
             pool.remove(link)
         for running in list(self._requests.values()):
             running.lost(link)
-        self._on_status()
+        self.on_status()
 
     # admission
 

@@ -1,0 +1,162 @@
+"""Starts the workers of a deployment on this host, and starts them again when they end."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from engines.deployment import GraphSettings, StageSettings
+from engines.messages.to_gateway import StageState, StageStatus
+from engines.orchestrator import Orchestrator
+from engines.worker.spec import StageSpec, WorkerSpec
+from engines.worker_link import WorkerLink
+from engines.worker_process import STDERR, WorkerProcess
+
+log = logging.getLogger(__name__)
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """After `patience` starts in a row that did not become ready, a worker counts as failed and is retried every `limit_s`."""
+
+    first_s: float = 0.5
+    limit_s: float = 30.0
+    patience: int = 3
+
+    def is_hopeless(self, failures: int) -> bool:
+        return failures >= self.patience
+
+    def delay_s(self, failures: int, draw: random.Random) -> float:
+        """Doubles with each failure; jittered down to half, so that workers that fell together do not rise together."""
+        full = self.limit_s if self.is_hopeless(failures) else min(self.limit_s, self.first_s * 2 ** (failures - 1))
+        return full * draw.uniform(0.5, 1.0)
+
+
+@dataclass
+class LaunchedWorker:
+    """`failures`: starts in a row that did not become ready; after too many it is `hopeless`. `link`: while it is connected.
+    `note`: why it does not serve; `fault`: what ended its present life before its process did."""
+
+    spec: WorkerSpec
+    note: str = ""
+    fault: str = ""
+    starts: int = 0
+    failures: int = 0
+    hopeless: bool = False
+    became_ready: bool = False
+    process: WorkerProcess | None = None
+    link: WorkerLink | None = None
+
+    def stage_statuses(self) -> list[StageStatus]:
+        if self.link is not None:
+            return list(self.link.stages.values())
+        state = StageState.FAILED if self.hopeless else StageState.LOADING
+        return [StageStatus(stage.stage, state, stage.slots, self.note) for stage in self.spec.stages]
+
+    def all_are(self, state: StageState) -> bool:
+        return all(status.state is state for status in self.stage_statuses())
+
+
+class LocalLauncher:
+    """`run` is its owner task; cancelling it stops every worker. `log_folder`: a file for each worker instead of stderr."""
+
+    def __init__(
+        self,
+        settings: GraphSettings,
+        orchestrator: Orchestrator,
+        server: str,
+        *,
+        backoff: Backoff,
+        draw: random.Random,
+        log_folder: Path | None,
+    ) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="antiphon-"))  # mode 0700, and short: a socket's path has room for 107 bytes
+        self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings, self._folder)]
+        self._orchestrator = orchestrator
+        self._server = server
+        self._backoff = backoff
+        self._draw = draw
+        self._log_folder = log_folder
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for worker in self.workers:
+                    group.create_task(self._supervise(worker), name=f"supervise {worker.spec.name}")
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def look(self) -> None:
+        """Some stage's status has changed. A worker that could load none of its stages is ended, to be tried again later."""
+        for worker in self.workers:
+            if worker.link is not None:
+                worker.became_ready |= worker.all_are(StageState.READY)
+                if worker.all_are(StageState.FAILED):
+                    worker.fault = worker.stage_statuses()[0].note
+                    worker.link.close()
+
+    async def _supervise(self, worker: LaunchedWorker) -> None:
+        with contextlib.ExitStack() as stack:
+            log_fd = STDERR
+            if self._log_folder is not None:
+                log_fd = stack.enter_context((self._log_folder / f"{worker.spec.name}.log").open("ab")).fileno()
+            while True:
+                try:
+                    await self._run_once(worker, log_fd)
+                except OSError as refused:
+                    worker.note = f"the process cannot be started: {refused}"
+                worker.failures = 1 if worker.became_ready else worker.failures + 1
+                worker.hopeless = self._backoff.is_hopeless(worker.failures)
+                self._orchestrator.on_status()
+                delay_s = self._backoff.delay_s(worker.failures, self._draw)
+                log.error("worker %s ended: %s; next start in %.1f s", worker.spec.name, worker.note, delay_s)
+                await asyncio.sleep(delay_s)
+
+    async def _run_once(self, worker: LaunchedWorker, log_fd: int) -> None:
+        """One life of the worker, until it exits or its connection ends."""
+        worker.starts += 1
+        worker.became_ready = False
+        worker.fault = ""
+        worker.note = worker.note or "starting"
+        worker.process = process = await WorkerProcess.start(worker.spec, log_fd)
+        tasks = {asyncio.create_task(self._serve(worker)), asyncio.create_task(process.exited())}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await process.stop()
+            worker.process = None
+        worker.note = worker.fault or process.last_words()
+
+    async def _serve(self, worker: LaunchedWorker) -> None:
+        try:
+            worker.link = await WorkerLink.connect(worker.spec.socket, self._server)
+            worker.note = ""
+            await self._orchestrator.serve(worker.link)
+        except OSError as broken:
+            worker.fault = str(broken)
+        finally:
+            worker.link = None
+
+
+def worker_specs(settings: GraphSettings, folder: Path) -> list[WorkerSpec]:
+    specs: list[WorkerSpec] = []
+    for name, worker in settings.workers.items():
+        stages = tuple(_stage_spec(stage, settings.stages[stage]) for stage in worker.stages)
+        names = [name] if worker.replicas == 1 else [f"{name}-{number}" for number in range(1, worker.replicas + 1)]
+        specs += [
+            WorkerSpec(own_name, settings.pipeline, str(folder / f"{own_name}.sock"), stages, worker.threads)
+            for own_name in names
+        ]
+    return specs
+
+
+def _stage_spec(name: str, stage: StageSettings) -> StageSpec:
+    return StageSpec(name, stage.model, stage.directory, stage.slots, stage.batch, stage.options)

@@ -1,0 +1,133 @@
+"""The graph as a whole: workers launched, connected and supervised, requests owned. What sessions and the edge hold on to."""
+
+import asyncio
+import contextlib
+import os
+import random
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from engines.connectors.inline import InlineConnector
+from engines.deployment import GraphSettings
+from engines.graph_counters import GraphCounters
+from engines.launcher import Backoff, LocalLauncher
+from engines.messages.to_gateway import Report, StageState, StageStatus
+from engines.orchestrator import Orchestrator
+from engines.request_stream import RunningRequest
+from engines.requests import Request
+
+REPORT_LIMIT_S = 1.0
+"""A worker that does not report within this time is left out of the reports."""
+
+
+class WorkerStatus(msgspec.Struct, frozen=True):
+    """`pid` None: not running at the moment. `note` says why it does not serve."""
+
+    worker: str
+    pid: int | None
+    starts: int
+    note: str
+    stages: tuple[StageStatus, ...]
+
+
+class Runtime:
+    """Implements engines.requests.Graph. `ready` is set while every stage of the deployment has a replica that is ready."""
+
+    def __init__(
+        self,
+        settings: GraphSettings,
+        *,
+        backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
+        draw: random.Random | None = None,
+        log_folder: Path | None = None,
+    ) -> None:
+        """Raises PipelineError."""
+        self.ready = asyncio.Event()
+        self._orchestrator = Orchestrator(settings.record(), settings.stages, InlineConnector(), on_status=self._look)
+        self._launcher = LocalLauncher(
+            settings,
+            self._orchestrator,
+            server=f"gateway-{os.getpid()}",
+            backoff=backoff,
+            draw=draw or random.Random(),
+            log_folder=log_folder,
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncGenerator["Runtime"]:
+        """Workers run inside; at the end requests are aborted first, then the workers are stopped."""
+        async with asyncio.TaskGroup() as group:
+            launcher = group.create_task(self._launcher.run(), name="launcher")
+            try:
+                yield self
+                await self._orchestrator.drain()
+            finally:
+                launcher.cancel()
+
+    async def submit(self, request: Request) -> RunningRequest:
+        return await self._orchestrator.submit(request)
+
+    def offers(self, output: str) -> bool:
+        return self._orchestrator.offers(output)
+
+    async def drain(self) -> None:
+        """Admit nothing more and abort what runs. Idempotent."""
+        await self._orchestrator.drain()
+
+    @property
+    def counters(self) -> GraphCounters:
+        return self._orchestrator.counters
+
+    def active(self) -> Mapping[str, int]:
+        """Requests that hold each stage open."""
+        return {stage: pool.active() for stage, pool in self._orchestrator.pools.items()}
+
+    def stage_statuses(self) -> tuple[StageStatus, ...]:
+        """One for each stage of the deployment: that of its best replica."""
+        best: dict[str, StageStatus] = {}
+        for worker in self._launcher.workers:
+            for status in worker.stage_statuses():
+                known = best.get(status.stage)
+                if known is None or _rank(status) < _rank(known):
+                    best[status.stage] = status
+        return tuple(best.values())
+
+    def worker_statuses(self) -> tuple[WorkerStatus, ...]:
+        return tuple(
+            WorkerStatus(
+                worker=worker.spec.name,
+                pid=worker.process.pid if worker.process else None,
+                starts=worker.starts,
+                note=worker.note,
+                stages=tuple(worker.stage_statuses()),
+            )
+            for worker in self._launcher.workers
+        )
+
+    async def reports(self) -> Mapping[str, Report]:
+        """What every connected worker counts, by worker; asked of all side by side."""
+        names = [worker.spec.name for worker in self._launcher.workers]
+        answers = await asyncio.gather(*(self._report(worker) for worker in names))
+        return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
+
+    async def _report(self, name: str) -> Report | None:
+        link = next(worker.link for worker in self._launcher.workers if worker.spec.name == name)
+        if link is None:
+            return None
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(REPORT_LIMIT_S):
+                return await link.report()
+        return None
+
+    def _look(self) -> None:
+        self._launcher.look()
+        if all(status.state is StageState.READY for status in self.stage_statuses()):
+            self.ready.set()
+        else:
+            self.ready.clear()
+
+
+def _rank(status: StageStatus) -> int:
+    return (StageState.READY, StageState.LOADING, StageState.FAILED).index(status.state)

@@ -1,0 +1,153 @@
+"""One life of one worker process, and the end of everything that it started."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from engines.worker import spec as specs
+from engines.worker.spec import WorkerSpec
+
+STOP_GRACE_S = 3.0
+"""What a worker gets between the polite signal and the other one."""
+OUTPUT_GRACE_S = 1.0
+"""Wait for the last lines of an ended group, in case one of its processes has left the group and keeps the pipe."""
+TAIL_BYTES = 4096
+BACKLOG = 64
+STDERR = 2
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The gateway's own, plus what keeps the libraries in it from asking the network or taking every core."""
+    return os.environ | {
+        "OMP_NUM_THREADS": str(threads),
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+class WorkerProcess:
+    """Runs from `start` on. Its exit is noticed at once, through a pidfd, and takes its whole process group with it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", output: "_Output") -> None:
+        self.pid = process.pid
+        self._process = process
+        self._output = output
+        self._exited = asyncio.Event()
+        self._pidfd = os.pidfd_open(process.pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, self._on_exit)
+
+    @classmethod
+    async def start(cls, spec: WorkerSpec, log_fd: int = STDERR) -> "WorkerProcess":
+        """The worker inherits a socket that listens already, so whoever connects now is served once it is up."""
+        process = _spawn(spec)
+        output = _Output(log_fd)
+        worker = cls(process, output)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: output, process.stdout)
+        return worker
+
+    async def exited(self) -> None:
+        await self._exited.wait()
+
+    async def stop(self) -> None:
+        """Returns when nothing of the group is left. Idempotent."""
+        try:
+            if not self._exited.is_set():
+                os.kill(self.pid, signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(STOP_GRACE_S):
+                        await self._exited.wait()
+        finally:
+            self._kill_group()
+        await self._exited.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OUTPUT_GRACE_S):
+                await self._output.ended.wait()
+        self._output.close()
+
+    def last_words(self) -> str:
+        """How it ended: the last line that it wrote, else its exit status."""
+        lines = self._output.tail.decode(errors="replace").split("\n")
+        spoken = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return spoken or f"exit status {self._process.returncode}"
+
+    def _kill_group(self) -> None:
+        if not self._exited.is_set():
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def _on_exit(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        # Before the exit status is fetched: until then nobody else can get this group's number.
+        os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            _stdin(self._process).close()
+        self._exited.set()
+
+
+class _Output(asyncio.Protocol):
+    """Passes on what the worker writes and keeps the end of it."""
+
+    def __init__(self, log_fd: int) -> None:
+        self.tail = b""
+        self.ended = asyncio.Event()
+        self._log_fd = log_fd
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.tail = (self.tail + data)[-TAIL_BYTES:]
+        os.write(self._log_fd, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
+    with _listening(Path(spec.socket)) as listener:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engines.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(listener.fileno(),),
+            env=environment(spec.threads),
+        )
+        spec = msgspec.structs.replace(spec, listen_fd=listener.fileno())
+    # stdin stays open: its end tells the worker that we are gone.
+    with contextlib.suppress(BrokenPipeError):
+        _stdin(process).write(specs.encoder.encode(spec) + b"\n")
+        _stdin(process).flush()
+    return process
+
+
+def _stdin(process: "subprocess.Popen[bytes]") -> IO[bytes]:
+    assert process.stdin is not None
+    return process.stdin
+
+
+def _listening(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(BACKLOG)
+    return listener
