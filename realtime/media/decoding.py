@@ -59,12 +59,7 @@ def _samples(container: InputContainer, rate: int) -> Iterator[bytes]:
         raise NotAudio(f"the codec {stream.codec_context.name}")
     if container.duration is not None and container.duration / av.time_base > MAX_DURATION_S:
         raise NotAudio(f"{container.duration / av.time_base:.0f} s of audio; at most {MAX_DURATION_S} s are allowed")
-    decoded_any = False
-    for pcm in _resampled(_frames(container, stream), rate):
-        decoded_any = True
-        yield pcm
-    if not decoded_any:
-        raise NotAudio("a file whose audio is missing or damaged")
+    yield from _resampled(_frames(container, stream), rate)
 
 
 def _frames(container: InputContainer, stream: av.AudioStream) -> Iterator[av.AudioFrame]:
@@ -132,6 +127,8 @@ def _pieces(samples: Iterator[bytes], rate: int) -> Iterator[bytes]:
         while len(waiting) >= piece_bytes:
             yield bytes(waiting[:piece_bytes])
             del waiting[:piece_bytes]
+    if total == 0:
+        raise NotAudio("a file whose audio is missing or damaged")
     if waiting:
         yield bytes(waiting)
 

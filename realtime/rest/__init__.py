@@ -1,0 +1,18 @@
+"""OpenAI's REST endpoints over the stage graph."""
+
+from aiohttp import web
+
+from realtime.rest.chat import create_chat_completion
+from realtime.rest.models import list_models, retrieve_model
+from realtime.rest.speech import create_speech
+from realtime.rest.transcriptions import create_transcription
+
+
+def routes() -> list[web.RouteDef]:
+    return [
+        web.get("/v1/models", list_models),
+        web.get("/v1/models/{model}", retrieve_model),
+        web.post("/v1/chat/completions", create_chat_completion),
+        web.post("/v1/audio/speech", create_speech),
+        web.post("/v1/audio/transcriptions", create_transcription),
+    ]

@@ -1,0 +1,50 @@
+"""JSON bodies into records; what is wrong is told with the field's name, what was expected and what came."""
+
+import re
+from typing import TypeVar, cast
+
+import msgspec
+from aiohttp import web
+
+from realtime.errors import Refusal, shown
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_WRONG = re.compile(r"^Expected (?P<expected>.*?)(?:, got .*)?$")
+_MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$")
+
+
+async def read_json(request: web.Request, shape: type[T]) -> T:
+    """Raises Refusal (400)."""
+    body = await request.read()
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as wrong:
+        raise wrong_field(str(wrong), body) from wrong
+    except (msgspec.DecodeError, UnicodeDecodeError) as broken:
+        raise Refusal(f"body: expected a JSON object, got {shown(body[:80])} ({broken})", code="invalid_json") from broken
+
+
+def wrong_field(complaint: str, body: bytes) -> Refusal:
+    """msgspec's complaint in our words: `field: expected this, got that`."""
+    text, _, path = complaint.partition(" - at `$")
+    field = path.rstrip("`").removeprefix(".")
+    text = text.replace("`", "")
+    if missing := _MISSING.match(complaint.partition(" - at `$")[0]):
+        field = f"{field}.{missing['name']}".removeprefix(".")
+        return Refusal(f"{field}: expected a value, got none", code="missing_required_parameter", field=field)
+    got = shown(_value_at(msgspec.json.decode(body), field))
+    expected = _WRONG.match(text)
+    message = f"expected {expected['expected']}, got {got}" if expected else f"{text[0].lower()}{text[1:]}"
+    return Refusal(f"{field or 'body'}: {message}", code="invalid_value", field=field or None)
+
+
+def _value_at(body: object, field: str) -> object:
+    """`messages[0].role` of a decoded body."""
+    value = body
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", field):
+        if index:
+            value = cast("list[object]", value)[int(index)]
+        elif isinstance(value, dict):
+            value = cast("dict[str, object]", value).get(name)
+    return value

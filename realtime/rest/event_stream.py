@@ -1,0 +1,26 @@
+"""Server-sent events."""
+
+import msgspec
+from aiohttp import web
+
+from realtime.rest.sending import Outgoing
+
+HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+class EventStream:
+    """Started by its first event; until then a failure can still become an error response."""
+
+    def __init__(self, request: web.Request) -> None:
+        self._outgoing = Outgoing(request, HEADERS)
+
+    @property
+    def started(self) -> bool:
+        return self._outgoing.response.prepared
+
+    async def send(self, event: msgspec.Struct | dict[str, msgspec.Struct]) -> None:
+        await self._outgoing.write(b"data: " + msgspec.json.encode(event) + b"\n\n")
+
+    async def end(self) -> web.StreamResponse:
+        await self._outgoing.write(b"data: [DONE]\n\n")
+        return await self._outgoing.end()
