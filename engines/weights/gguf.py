@@ -22,7 +22,7 @@ def convert(source: Path, target: Path) -> None:
     loaded = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
     clean = _without_quantization(loaded)
     _check_equal(loaded, clean, source)
-    clean.to(torch.bfloat16).save_pretrained(target)
+    clean.to(torch.bfloat16).save_pretrained(target)  # pyright: ignore[reportArgumentType] (a decorator hides the signature)
     AutoTokenizer.from_pretrained(folder, gguf_file=name).save_pretrained(target)
 
 
