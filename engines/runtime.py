@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -42,9 +42,11 @@ class Runtime:
         backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
         draw: random.Random | None = None,
         log_folder: Path | None = None,
+        on_status: Callable[[], None] = lambda: None,
     ) -> None:
-        """Raises PipelineError."""
+        """`on_status` is called whenever a worker or a stage may have changed its state. Raises PipelineError."""
         self.ready = asyncio.Event()
+        self._on_status = on_status
         self._orchestrator = Orchestrator(settings.record(), settings.stages, InlineConnector(), on_status=self._look)
         self._launcher = LocalLauncher(
             settings,
@@ -127,6 +129,7 @@ class Runtime:
             self.ready.set()
         else:
             self.ready.clear()
+        self._on_status()
 
 
 def _rank(status: StageStatus) -> int:
