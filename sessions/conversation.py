@@ -55,7 +55,7 @@ class Conversation:
         self._entries.remove(self._named(item_id, "item_delete_invalid_item_id"))
 
     def replace(self, item: Item) -> Item:
-        """The item's new state; cut to what was heard when its playback has been stopped. An item deleted meanwhile stays away."""
+        """The item's new state; cut to what was heard when its playback has been stopped. A deleted item stays away."""
         entry = self.get(item.id)
         if entry is None:
             return item

@@ -33,7 +33,28 @@ ItemStatus: TypeAlias = Literal["in_progress", "completed", "incomplete"]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """An empty `id` in a command asks the session for one."""
+
     id: str
     role: Role
     status: ItemStatus
     parts: tuple[Part, ...]
+
+
+PARTS_OF_ROLE: dict[Role, tuple[str, ...]] = {
+    "system": ("input_text",),
+    "user": ("input_text", "input_audio"),
+    "assistant": ("output_text", "output_audio"),
+}
+
+
+def kind_of(part: Part) -> str:
+    match part:
+        case InputText():
+            return "input_text"
+        case InputAudio():
+            return "input_audio"
+        case OutputText():
+            return "output_text"
+        case OutputAudio():
+            return "output_audio"

@@ -55,6 +55,8 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     event_queue: Count = 256
     """Events waiting for a slow reader before the session's own engine work stops."""
+    maximum_out_of_band: Count = 4
+    """Responses outside the conversation at a time."""
     maximum_items: Count = 1_000
     """Items in a conversation; the oldest leave, long after they left the model's context."""
     maximum_context_tokens: Count = 1_536

@@ -1,0 +1,124 @@
+"""One response: from the request to the thinker to the last event about it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from engines.parameters import Message
+from engines.requests import Delivery, RequestFailed, RequestStream, StageTiming
+from sessions.answer_plan import AnswerPlan
+from sessions.answer_timing import AnswerClock
+from sessions.conversation import Conversation
+from sessions.events import Response, ResponseCreated, ResponseDone, ResponseStatus, StatusReason, Usage
+from sessions.output_item import OutputItem
+from sessions.stop_scope import StopScope
+from sessions.voice_state import VoiceState
+
+Prompt: TypeAlias = Callable[[AnswerPlan], Awaitable[tuple[Message, ...]]]
+"""Gives the messages to answer to, once every transcript in them is known."""
+
+STOP_REASONS: dict[str, StatusReason] = {"turn_detected": "turn_detected", "client_cancelled": "client_cancelled"}
+
+
+class Answer:
+    """`stop` may come at any time: the engines are told at once, the closing events follow."""
+
+    def __init__(self, state: VoiceState, conversation: Conversation, plan: AnswerPlan, clock: AnswerClock) -> None:
+        self.id = state.ids("resp")
+        self.closed = asyncio.Event()
+        """Its last event is on its way."""
+        self._state = state
+        self._plan = plan
+        self._clock = clock
+        self._scope = StopScope()
+        self._stream: RequestStream | None = None
+        self._item = OutputItem(state, conversation if plan.conversation == "auto" else None, self.id, spoken=plan.spoken)
+        self._usage = Usage()
+        self._finish_reason = ""
+
+    @property
+    def stopping(self) -> bool:
+        return self._scope.reason != ""
+
+    def stop(self, reason: StatusReason) -> None:
+        self._scope.stop(reason)
+
+    async def run(self, prompt: Prompt, heard: RequestFailed | None = None) -> None:
+        """`heard`: the question could not be recognised, so the answer fails with this."""
+        try:
+            await self._state.emit(ResponseCreated(self._response("in_progress")))
+            failure = await self._produce(prompt, heard)
+            status, reason = self._outcome(failure)
+            if self._stream is not None:
+                # Beside the closing events, not before them: a reader may be slow, and a worker may be slow to acknowledge.
+                self._state.spawn(self._stream.abort())
+            await self._item.close("completed" if status == "completed" else "incomplete")
+            await self._state.emit(ResponseDone(self._response(status, reason, str(failure or ""))))
+            self.closed.set()
+        finally:
+            if self._stream is not None:
+                await self._stream.abort()
+
+    async def _produce(self, prompt: Prompt, heard: RequestFailed | None) -> RequestFailed | None:
+        try:
+            with self._scope:
+                if heard is not None:
+                    return heard
+                if not self.stopping:
+                    messages = await prompt(self._plan)
+                    self._stream = await self._state.graph.submit(self._plan.request(self._state, messages))
+                    await self._item.open()
+                    async for delivery in self._stream:
+                        await self._deliver(delivery)
+        except RequestFailed as failed:
+            return failed
+        return None
+
+    async def _deliver(self, delivery: Delivery) -> None:
+        payload = delivery.payload
+        if delivery.output != "text":
+            if "pcm" in payload.arrays and payload.arrays["pcm"].data:
+                self._clock.audio_came()
+                await self._item.sound(payload)
+            return
+        if "finish_reason" in payload.attributes:
+            counts = payload.attributes
+            self._finish_reason = str(counts["finish_reason"])
+            self._usage = Usage(int(counts["prompt_tokens"]), int(counts["cached_tokens"]), int(counts["completion_tokens"]))
+        if payload.text:
+            self._clock.text_came()
+            await self._item.write(payload.text)
+
+    def _outcome(self, failure: RequestFailed | None) -> tuple[ResponseStatus, StatusReason]:
+        if self.stopping:
+            return "cancelled", STOP_REASONS[self._scope.reason]
+        if failure is not None:
+            return "failed", "engine_failed"
+        if self._finish_reason == "length":
+            return "incomplete", "max_output_tokens"
+        return "completed", ""
+
+    def _response(self, status: ResponseStatus, reason: StatusReason = "", message: str = "") -> Response:
+        over = status != "in_progress"
+        stages: Mapping[str, StageTiming] = self._stream.timing() if self._stream is not None else {}
+        return Response(
+            id=self.id,
+            status=status,
+            reason=reason,
+            message=message,
+            modality=self._plan.modality,
+            voice=self._plan.voice,
+            conversation=self._plan.conversation,
+            max_output_tokens=self._plan.max_output_tokens,
+            output=self._item.output(),
+            usage=self._used() if over else None,
+            timing=self._clock.timing(stages, self._item.audio_ms) if over else None,
+            metadata=self._plan.metadata,
+        )
+
+    def _used(self) -> Usage:
+        return msgspec.structs.replace(
+            self._usage, input_audio_ms=self._clock.heard_ms, output_audio_ms=round(self._item.audio_ms)
+        )

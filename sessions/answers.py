@@ -1,0 +1,99 @@
+"""The responses of a session: one at a time in the conversation, any number of them out of band."""
+
+from engines.parameters import Message
+from engines.requests import RequestFailed
+from sessions.answer import Answer
+from sessions.answer_plan import AnswerPlan, plan_answer
+from sessions.answer_timing import AnswerClock, SpokenTurn
+from sessions.commands import CommandRefused, CreateResponse
+from sessions.conversation import Conversation, Entry
+from sessions.events import AudioDelta, Event, StatusReason
+from sessions.history import messages_of
+from sessions.spoken_items import SpokenItems
+from sessions.voice_state import VoiceState
+
+
+class Answers:
+    def __init__(self, state: VoiceState, conversation: Conversation, spoken_items: SpokenItems) -> None:
+        self._state = state
+        self._conversation = conversation
+        self._spoken_items = spoken_items
+        self._live: Answer | None = None
+        self._out_of_band: dict[str, Answer] = {}
+
+    async def create(self, wish: CreateResponse, turn: SpokenTurn | None = None, unheard: RequestFailed | None = None) -> None:
+        """Starts an answer; one that is being stopped gets its closing events out first.
+
+        `unheard`: the turn could not be recognised, the answer fails with it. Raises CommandRefused.
+        """
+        plan = plan_answer(self._state, wish)
+        clock = AnswerClock(self._state.clock, turn)
+        if plan.conversation == "none":
+            self._refuse_too_many()
+        else:
+            await self.silence()
+            self._refuse_second()
+        self._state.epoch += 1
+        answer = Answer(self._state, self._conversation, plan, clock)
+        if plan.conversation == "none":
+            self._out_of_band[answer.id] = answer
+        else:
+            self._live = answer
+        self._state.spawn(self._run(answer, unheard))
+
+    def interrupt(self) -> None:
+        """The user speaks: the live answer stops, and what of its sound has not been read is taken back."""
+        live = self._running()
+        if live is not None:
+            self._stop(live, "turn_detected")
+
+    def cancel(self, response_id: str | None) -> None:
+        """Harmless when nothing runs. Without an id the live answer is meant."""
+        live = self._running()
+        answer = live
+        if response_id is not None and (live is None or live.id != response_id):
+            answer = self._out_of_band.get(response_id)
+        if answer is not None:
+            self._stop(answer, "client_cancelled")
+
+    async def silence(self) -> None:
+        """Waits for the closing events of an answer that is being stopped."""
+        live = self._running()
+        if live is not None and live.stopping:
+            await live.closed.wait()
+
+    def _running(self) -> Answer | None:
+        return None if self._live is None or self._live.closed.is_set() else self._live
+
+    def _stop(self, answer: Answer, reason: StatusReason) -> None:
+        self._state.epoch += 1
+        answer.stop(reason)
+
+        def stale(event: Event) -> bool:
+            return isinstance(event, AudioDelta) and event.response_id == answer.id
+
+        self._state.events.drop(stale)
+
+    def _refuse_second(self) -> None:
+        live = self._running()
+        if live is not None:
+            message = f"response {live.id} is still in progress; cancel it or wait for response.done"
+            raise CommandRefused("conversation_already_has_active_response", message)
+
+    def _refuse_too_many(self) -> None:
+        limit = self._state.settings.maximum_out_of_band
+        if len(self._out_of_band) >= limit:
+            message = f"conversation: expected at most {limit} responses out of band at a time, got one more"
+            raise CommandRefused("too_many_responses", message, "response.conversation")
+
+    async def _run(self, answer: Answer, unheard: RequestFailed | None) -> None:
+        try:
+            await answer.run(self._prompt, unheard)
+        finally:
+            self._out_of_band.pop(answer.id, None)
+
+    async def _prompt(self, plan: AnswerPlan) -> tuple[Message, ...]:
+        if plan.input is not None:
+            return messages_of(plan.instructions, [Entry(item) for item in plan.input], self._state.settings)
+        await self._spoken_items.settled()
+        return messages_of(plan.instructions, self._conversation.entries, self._state.settings)

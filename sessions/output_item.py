@@ -1,0 +1,83 @@
+"""The item that an answer writes and speaks, and the events about it."""
+
+import msgspec
+
+from engines.payloads import Payload
+from sessions.audio_buffer import SAMPLES_PER_MS
+from sessions.conversation import Conversation
+from sessions.events import (
+    AudioDelta,
+    AudioDone,
+    ItemAdded,
+    ItemDone,
+    OutputItemAdded,
+    OutputItemDone,
+    PartAdded,
+    PartDone,
+    TextDelta,
+    TextDone,
+)
+from sessions.items import Item, ItemStatus, OutputAudio, OutputText
+from sessions.spoken import Spoken
+from sessions.voice_state import VoiceState
+
+
+class OutputItem:
+    """`conversation` None: the answer is out of band and leaves no item behind."""
+
+    def __init__(self, state: VoiceState, conversation: Conversation | None, response_id: str, *, spoken: bool) -> None:
+        self._emit = state.emit
+        self._conversation = conversation
+        self._response_id = response_id
+        self._is_spoken = spoken
+        self._text = ""
+        self._spoken = Spoken(state.settings.characters_per_second)
+        self._item = Item(id=state.ids("item"), role="assistant", status="in_progress", parts=())
+        self._opened = False
+
+    @property
+    def audio_ms(self) -> float:
+        return self._spoken.duration_ms
+
+    def output(self) -> tuple[Item, ...]:
+        """What a response lists as its output."""
+        return (self._item,) if self._opened else ()
+
+    async def open(self) -> None:
+        previous = None
+        if self._conversation is not None:
+            previous = self._conversation.add(self._item, spoken=self._spoken if self._is_spoken else None)
+        self._opened = True
+        await self._emit(OutputItemAdded(self._response_id, self._item))
+        if self._conversation is not None:
+            await self._emit(ItemAdded(self._item, previous))
+        await self._emit(PartAdded(self._response_id, self._item.id, self._part()))
+
+    async def write(self, text: str) -> None:
+        self._text += text
+        await self._emit(TextDelta(self._response_id, self._item.id, text, self._is_spoken))
+
+    async def sound(self, payload: Payload) -> None:
+        """One chunk of a speaking output: array `pcm`, attributes `clause`, `written_end`, `clause_final`."""
+        pcm, place = payload.arrays["pcm"].data, payload.attributes
+        begins_ms, duration_ms = self._spoken.duration_ms, len(pcm) / 2 / SAMPLES_PER_MS
+        self._spoken.add(int(place["clause"]), int(place["written_end"]), duration_ms, bool(place["clause_final"]))
+        await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms))
+
+    async def close(self, status: ItemStatus) -> None:
+        if not self._opened:
+            return
+        written = msgspec.structs.replace(self._item, status=status, parts=(self._part(),))
+        self._item = self._conversation.replace(written) if self._conversation is not None else written
+        if self._is_spoken:
+            await self._emit(AudioDone(self._response_id, self._item.id))
+        await self._emit(TextDone(self._response_id, self._item.id, self._text, self._is_spoken))
+        await self._emit(PartDone(self._response_id, self._item.id, self._part()))
+        if self._conversation is not None:
+            await self._emit(ItemDone(self._item, self._conversation.before(self._item.id)))
+        await self._emit(OutputItemDone(self._response_id, self._item))
+
+    def _part(self) -> OutputText | OutputAudio:
+        if self._is_spoken:
+            return OutputAudio(self._text, round(self._spoken.duration_ms))
+        return OutputText(self._text)

@@ -1,0 +1,86 @@
+"""The client's commands about input audio, in manual mode and under voice activity."""
+
+import asyncio
+
+from sessions.answers import Answers
+from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
+from sessions.commands import CommandRefused
+from sessions.events import AudioCleared, SpeechStopped
+from sessions.listening import Listener
+from sessions.recognition import Recogniser
+from sessions.spoken_items import SpokenItems
+from sessions.turn_flow import TurnFlow
+from sessions.voice_state import VoiceState
+
+
+class SpokenInput:
+    def __init__(self, state: VoiceState, spoken_items: SpokenItems, answers: Answers) -> None:
+        self._state = state
+        self._spoken_items = spoken_items
+        self._buffer = AudioBuffer()
+        self._flow = TurnFlow(state, self._buffer, spoken_items, answers)
+        self._listener: Listener | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    async def configured(self) -> None:
+        """The session's configuration has changed, or the session opens."""
+        async with self._flow.lock:
+            wanted = self._state.config.turn_detection is not None
+            if wanted and self._listening is None:
+                self._buffer.forget_before(self._buffer.end)
+                self._listener = Listener(self._state, self._buffer, self._flow.hear)
+                self._listening = self._state.spawn(self._listener.run())
+            elif wanted:
+                self._flow.policy_changed()
+            elif self._listening is not None:
+                self._listening.cancel()
+                self._listener = self._listening = None
+                self._flow.abandon(self._buffer.end)
+
+    def append(self, pcm: bytes) -> None:
+        """Overflow policy `refuse`. Raises CommandRefused."""
+        limit_ms = self._state.settings.maximum_buffer_ms
+        oldest = self._listener.heard if self._listener is not None else self._buffer.start
+        waiting_ms = (self._buffer.end - oldest + len(pcm) // 2) // SAMPLES_PER_MS
+        if waiting_ms > limit_ms:
+            message = f"audio: expected at most {limit_ms} ms in the buffer, got {waiting_ms} ms; commit or clear it"
+            raise CommandRefused("input_audio_buffer_full", message, "audio")
+        self._buffer.append(pcm, self._state.clock())
+        if self._listener is not None:
+            self._listener.audio_appended()
+
+    async def commit(self) -> None:
+        """Everything since the turn began, or since the last commit, becomes a user item. Raises CommandRefused."""
+        async with self._flow.lock:
+            turn, start, end = self._flow.turn, self._uncommitted(), self._buffer.end
+            duration_ms, least_ms = (end - start) // SAMPLES_PER_MS, self._state.settings.minimum_commit_ms
+            if duration_ms < least_ms:
+                message = f"input audio buffer: expected at least {least_ms} ms of audio, got {duration_ms} ms"
+                raise CommandRefused("input_audio_buffer_commit_empty", message)
+            recogniser = Recogniser(self._state, self._buffer.between(start, end), speech_only=False)
+            self._flow.abandon(end)
+            self._forget_committed()
+            if turn is not None:
+                await self._state.emit(SpeechStopped(turn.item_id, end // SAMPLES_PER_MS))
+            await self._spoken_items.commit(
+                turn.item_id if turn is not None else self._state.ids("item"), duration_ms, recogniser
+            )
+
+    async def clear(self) -> None:
+        async with self._flow.lock:
+            self._flow.abandon(self._buffer.end)
+            self._buffer.forget_odd_byte()
+            self._forget_committed()
+            await self._state.emit(AudioCleared())
+
+    def _uncommitted(self) -> int:
+        """First sample that belongs to no item yet. Under voice activity, silence already heard belongs to none."""
+        if self._flow.turn is not None:
+            return self._flow.turn.start
+        if self._listener is not None:
+            return max(self._listener.heard, self._flow.deaf_until)
+        return self._buffer.start
+
+    def _forget_committed(self) -> None:
+        """The listener still has to feed what it has not heard, so that its windows stay in step."""
+        self._buffer.forget_before(self._buffer.end if self._listener is None else self._listener.heard)

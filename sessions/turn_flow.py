@@ -1,0 +1,195 @@
+"""From speech probabilities to items and answers: what happens when the user starts, pauses, goes on and ends."""
+
+import asyncio
+from collections.abc import Sequence
+
+from engines.requests import RequestFailed
+from sessions.answer_timing import SpokenTurn
+from sessions.answers import Answers
+from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
+from sessions.commands import CommandRefused, CreateResponse
+from sessions.events import SessionError, SpeechStarted, SpeechStopped
+from sessions.listening import WINDOW_SAMPLES
+from sessions.recognition import Recogniser, Transcript, finished_probability
+from sessions.spoken_items import SpokenItems
+from sessions.turns import (
+    WINDOW_MS,
+    HintWanted,
+    PauseBegan,
+    SpeechBegan,
+    SpeechResumed,
+    TurnDetector,
+    TurnDropped,
+    TurnEnded,
+    TurnEvent,
+    TurnPolicy,
+    turn_policy,
+)
+from sessions.voice_state import VoiceState
+
+
+class Turn:
+    """The user is speaking, or pausing. `start` is the first sample, padding included."""
+
+    def __init__(self, item_id: str, start: int) -> None:
+        self.item_id = item_id
+        self.start = start
+        self.recogniser: Recogniser | None = None
+        self.hints: set[asyncio.Task[None]] = set()
+
+    def forget_pause(self) -> None:
+        """What was asked about the present pause is stale."""
+        if self.recogniser is not None:
+            self.recogniser.cancel()
+            self.recogniser = None
+        self.forget_hints()
+
+    def forget_hints(self) -> None:
+        for hint in self.hints:
+            hint.cancel()
+        self.hints.clear()
+
+
+class TurnFlow:
+    """`lock` serialises all that changes the turn: windows, hints, and the client's commit and clear."""
+
+    def __init__(self, state: VoiceState, buffer: AudioBuffer, spoken_items: SpokenItems, answers: Answers) -> None:
+        self.lock = asyncio.Lock()
+        self.turn: Turn | None = None
+        self.deaf_until = 0
+        """Windows that begin before this sample belong to audio that the client has committed or cleared."""
+        self._state = state
+        self._buffer = buffer
+        self._spoken_items = spoken_items
+        self._answers = answers
+        self._detector: TurnDetector | None = None
+        self._answer_due = ""
+
+    async def hear(self, first: int, probabilities: Sequence[float]) -> None:
+        """`first` is the sample where the first window begins."""
+        async with self.lock:
+            for place, probability in enumerate(probabilities):
+                begins = first + place * WINDOW_SAMPLES
+                if begins >= self.deaf_until:
+                    await self._hear_window(begins, probability)
+            self._forget_silence(first + len(probabilities) * WINDOW_SAMPLES)
+
+    def abandon(self, until: int) -> None:
+        """Forget the turn in progress, and hear nothing before the sample `until`."""
+        if self.turn is not None:
+            self.turn.forget_pause()
+        self.turn = None
+        self._detector = None
+        self.deaf_until = until
+
+    def policy_changed(self) -> None:
+        policy = self._policy()
+        if self._detector is not None and policy is not None:
+            self._detector.policy = policy
+
+    def _policy(self) -> TurnPolicy | None:
+        detection = self._state.config.turn_detection
+        return None if detection is None else turn_policy(detection, self._state.settings)
+
+    async def _hear_window(self, begins: int, probability: float) -> None:
+        policy = self._policy() if self._detector is None else self._detector.policy
+        if policy is None:
+            return
+        if self._detector is None:
+            self._detector = TurnDetector(policy, begins // SAMPLES_PER_MS)
+        for event in self._detector.hear(probability):
+            await self._on(event)
+
+    def _forget_silence(self, heard: int) -> None:
+        """Keep the turn in progress, or what the padding of the next one may reach back to."""
+        policy = self._detector.policy if self._detector is not None else None
+        if self.turn is not None or policy is None:
+            return
+        reach_ms = policy.prefix_padding_ms + policy.onset_windows * WINDOW_MS
+        self._buffer.forget_before(heard - reach_ms * SAMPLES_PER_MS)
+
+    async def _on(self, event: TurnEvent) -> None:
+        match event:
+            case SpeechBegan():
+                await self._began(event)
+            case TurnEnded():
+                await self._ended(event)
+            case TurnDropped():
+                await self._dropped(event)
+            case PauseBegan() | HintWanted() | SpeechResumed():
+                self._in_turn(event)
+
+    async def _began(self, event: SpeechBegan) -> None:
+        detection = self._state.config.turn_detection
+        if detection is not None and detection.interrupt_response:
+            self._answer_due = ""
+            self._answers.interrupt()
+        self.turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
+        await self._state.emit(SpeechStarted(self.turn.item_id, event.start_ms))
+
+    def _in_turn(self, event: PauseBegan | HintWanted | SpeechResumed) -> None:
+        turn = self.turn
+        if turn is None:
+            return
+        match event:
+            case PauseBegan(at_ms=at_ms):
+                pcm = self._buffer.between(turn.start, at_ms * SAMPLES_PER_MS)
+                turn.recogniser = Recogniser(self._state, pcm, speech_only=True)
+            case HintWanted(pause=pause, at_ms=at_ms):
+                if self._state.graph.offers("end_of_turn"):
+                    turn.hints.add(self._state.spawn(self._ask(turn, pause, at_ms)))
+            case SpeechResumed():
+                turn.forget_pause()
+
+    async def _ask(self, turn: Turn, pause: int, at_ms: int) -> None:
+        end = at_ms * SAMPLES_PER_MS
+        start = max(turn.start, end - self._state.settings.hint_audio_ms * SAMPLES_PER_MS)
+        try:
+            finished = await finished_probability(self._state, self._buffer.between(start, end))
+        except RequestFailed:
+            return  # A hint only: without it the longest silence decides.
+        async with self.lock:
+            # From here on this task ends the turn; it is no longer one that the turn's end may cancel.
+            turn.hints = {hint for hint in turn.hints if hint is not asyncio.current_task()}
+            if self.turn is turn and self._detector is not None:
+                for event in self._detector.hint(pause, finished):
+                    await self._on(event)
+
+    async def _dropped(self, event: TurnDropped) -> None:
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            await self._state.emit(SpeechStopped(turn.item_id, event.at_ms))
+
+    async def _ended(self, event: TurnEnded) -> None:
+        turn, self.turn = self.turn, None
+        if turn is None:
+            return
+        decided_at, speech_end = self._state.clock(), event.speech_end_ms * SAMPLES_PER_MS
+        turn.forget_hints()
+        recogniser = turn.recogniser
+        if recogniser is None:
+            recogniser = Recogniser(self._state, self._buffer.between(turn.start, speech_end), speech_only=True)
+        ended_at = self._buffer.arrived_at(speech_end) or decided_at
+        await self._state.emit(SpeechStopped(turn.item_id, event.speech_end_ms))
+        duration_ms = event.speech_end_ms - event.start_ms
+        transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser)
+        detection = self._state.config.turn_detection
+        if detection is not None and detection.create_response:
+            self._answer_due = turn.item_id
+            self._state.spawn(self._answer(turn.item_id, transcribing, ended_at, decided_at))
+
+    async def _answer(
+        self, item_id: str, transcribing: asyncio.Task[Transcript | RequestFailed], ended_at: float, decided_at: float
+    ) -> None:
+        outcome = await transcribing
+        await self._answers.silence()
+        if self._answer_due != item_id:
+            return  # The user has spoken on; the next turn's answer covers this one.
+        unheard = outcome if isinstance(outcome, RequestFailed) else None
+        transcript = outcome if isinstance(outcome, Transcript) else None
+        if transcript is not None and not transcript.text:
+            return
+        try:
+            await self._answers.create(CreateResponse(), SpokenTurn(ended_at, decided_at, transcript), unheard)
+        except CommandRefused as refused:
+            await self._state.emit(SessionError(refused.code, refused.message))

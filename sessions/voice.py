@@ -1,0 +1,141 @@
+"""A conversation by voice and text, free of any transport."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+
+import msgspec
+
+from engines.requests import Graph
+from sessions.answer_plan import speaking_output
+from sessions.answers import Answers
+from sessions.commands import (
+    AppendAudio,
+    CancelResponse,
+    ClearAudio,
+    Command,
+    CommandRefused,
+    CommitAudio,
+    Configure,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    RetrieveItem,
+    TruncateItem,
+)
+from sessions.conversation import Conversation
+from sessions.events import (
+    Configured,
+    Event,
+    ItemAdded,
+    ItemDeleted,
+    ItemDone,
+    ItemRetrieved,
+    ItemTruncated,
+    Opened,
+)
+from sessions.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
+from sessions.settings import VoiceSettings
+from sessions.spoken_input import SpokenInput
+from sessions.spoken_items import SpokenItems
+from sessions.voice_config import VoiceConfig
+from sessions.voice_state import VoiceState
+
+
+class VoiceSession:
+    """`async with session:` runs it; `handle` takes commands and `events` gives events, each from a task of its own.
+
+    `voices` maps a voice's name to the graph's output that speaks with it. `clock` gives monotonic seconds, `ids` a new
+    id for a prefix. Leaving the block ends every request and task of the session; the events end too.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: VoiceConfig,
+        settings: VoiceSettings,
+        voices: Mapping[str, str],
+        session_id: str,
+        fence: int,
+        clock: Callable[[], float],
+        ids: Callable[[str], str],
+    ) -> None:
+        self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids)
+        self._conversation = Conversation(settings.maximum_items)
+        spoken_items = SpokenItems(self._state, self._conversation)
+        self._answers = Answers(self._state, self._conversation, spoken_items)
+        self._input = SpokenInput(self._state, spoken_items, self._answers)
+
+    @property
+    def config(self) -> VoiceConfig:
+        return self._state.config
+
+    async def __aenter__(self) -> "VoiceSession":
+        await self._state.open()
+        await self._state.emit(Opened(self._state.config))
+        await self._input.configured()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._state.close(kind, raised)
+
+    def events(self) -> AsyncIterator[Event]:
+        """For one reader. While it does not read, nothing but its own session waits."""
+        return aiter(self._state.events)
+
+    async def handle(self, command: Command) -> None:
+        """Raises CommandRefused; the session goes on."""
+        match command:
+            case AppendAudio(pcm=pcm):
+                self._input.append(pcm)
+            case CommitAudio():
+                await self._input.commit()
+            case ClearAudio():
+                await self._input.clear()
+            case CreateResponse():
+                await self._answers.create(command)
+            case CancelResponse(response_id=response_id):
+                self._answers.cancel(response_id)
+            case Configure(config=config):
+                await self._configure(config)
+            case CreateItem() | DeleteItem() | RetrieveItem() | TruncateItem():
+                await self._handle_item(command)
+
+    async def _configure(self, config: VoiceConfig) -> None:
+        if config.modality == "audio":
+            speaking_output(self._state.graph, self._state.voices, config.voice)
+        self._state.config = config
+        await self._input.configured()
+        await self._state.emit(Configured(config))
+
+    async def _handle_item(self, command: CreateItem | DeleteItem | RetrieveItem | TruncateItem) -> None:
+        match command:
+            case CreateItem(item=item, previous_item_id=previous_item_id):
+                _check(item)
+                item = msgspec.structs.replace(item, id=item.id or self._state.ids("item"), status="completed")
+                previous = self._conversation.add(item, previous_item_id)
+                await self._state.emit(ItemAdded(item, previous))
+                await self._state.emit(ItemDone(item, previous))
+            case DeleteItem(item_id=item_id):
+                self._conversation.delete(item_id)
+                await self._state.emit(ItemDeleted(item_id))
+            case RetrieveItem(item_id=item_id):
+                await self._state.emit(ItemRetrieved(self._conversation.retrieve(item_id)))
+            case TruncateItem(item_id=item_id, content_index=content_index, audio_end_ms=audio_end_ms):
+                heard_ms = self._conversation.truncate(item_id, content_index, audio_end_ms)
+                await self._state.emit(ItemTruncated(item_id, content_index, heard_ms))
+
+
+def _check(item: Item) -> None:
+    allowed = PARTS_OF_ROLE[item.role]
+    for place, part in enumerate(item.parts):
+        got = kind_of(part)
+        if got not in allowed:
+            field = f"item.content[{place}].type"
+            message = f"{field}: expected {' or '.join(allowed)} for the role {item.role}, got {got}"
+            raise CommandRefused("invalid_value", message, field)
+        if isinstance(part, InputAudio) and part.transcript is None:
+            field = f"item.content[{place}].transcript"
+            message = f"{field}: expected the transcript of the audio, got none; send speech through the input audio buffer"
+            raise CommandRefused("invalid_value", message, field)

@@ -1,0 +1,74 @@
+"""What the parts of one voice session share."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TypeVar
+
+from engines.parameters import Parameters
+from engines.requests import Graph, Request
+from sessions.event_queue import EventQueue
+from sessions.events import Event
+from sessions.settings import VoiceSettings
+from sessions.voice_config import VoiceConfig
+
+T = TypeVar("T")
+
+
+class VoiceState:
+    """`voices` maps a voice's name to the graph's output that speaks with it. `epoch` is the generation of output."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: VoiceConfig,
+        settings: VoiceSettings,
+        voices: Mapping[str, str],
+        session_id: str,
+        fence: int,
+        clock: Callable[[], float],
+        ids: Callable[[str], str],
+    ) -> None:
+        self.graph = graph
+        self.config = config
+        self.settings = settings
+        self.voices = voices
+        self.clock = clock
+        self.ids = ids
+        self.epoch = 0
+        self.events = EventQueue(settings.event_queue)
+        self._session_id = session_id
+        self._fence = fence
+        self._tasks = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[object]] = set()
+
+    async def open(self) -> None:
+        await self._tasks.__aenter__()
+
+    async def close(self, kind: type[BaseException] | None, raised: BaseException | None) -> None:
+        """Ends every task of the session; returns when none is left."""
+        self.events.close()
+        for task in self._running:
+            task.cancel()
+        await self._tasks.__aexit__(kind, raised, None)
+
+    def spawn(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        """A task that ends with the session at the latest. An exception of it ends the session."""
+        task = self._tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def emit(self, event: Event) -> None:
+        """Waits while the client is slow."""
+        await self.events.put(event)
+
+    def request(self, entry: str, outputs: tuple[str, ...], parameters: Mapping[str, Parameters]) -> Request:
+        return Request(
+            request_id=self.ids("req"),
+            entry=entry,
+            outputs=outputs,
+            parameters=parameters,
+            session_id=self._session_id,
+            fence=self._fence,
+            epoch=self.epoch,
+        )
