@@ -13,7 +13,7 @@ import msgspec
 from engines import weights
 from engines.configuration import ConfigurationError, names_to_values, record, shown
 from engines.models import registry
-from engines.pipeline import ExecutionType, Pipeline
+from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import BatchSpec
@@ -38,7 +38,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`model` is a key of engines/models/registry.py. Its files lie in `directory`, or are fetched `weights` of the manifest.
+    """`model` is a key of engines/models/registry.py, or `module:Class`. Its files lie in `directory`, or are fetched `weights` of the manifest.
 
     `slots` is how many requests may be open at once. `when_missing: skip` runs the rest without this stage.
     """
@@ -79,11 +79,8 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
     """Raises ConfigurationError."""
-    name = sections.get("pipeline")
-    if not isinstance(name, str) or name not in PIPELINES:
-        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", shown(name))
     settings = GraphSettings(
-        pipeline=name,
+        pipeline=_pipeline_name(file, sections.get("pipeline")),
         workers=_records(file, "workers", sections, WorkerSettings),
         stages=_records(file, "stages", sections, StageSettings),
         voices=_records(file, "voices", sections, VoiceOutput),
@@ -109,6 +106,16 @@ def with_weights(settings: GraphSettings) -> GraphSettings:
     return _without_missing(settings, stages)
 
 
+def _pipeline_name(file: Path, name: object) -> str:
+    if not isinstance(name, str):
+        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", shown(name))
+    try:
+        pipeline(name)
+    except PipelineError as wrong:
+        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", f"{name!r} ({wrong})") from wrong
+    return name
+
+
 def _records(file: Path, section: str, sections: Mapping[str, object], kind: type[Settings]) -> dict[str, Settings]:
     values = names_to_values(file, section, sections.get(section, {}))
     return {name: record(file, f"{section}.{name}", value, kind) for name, value in values.items()}
@@ -120,7 +127,8 @@ def _check_stages(file: Path, settings: GraphSettings) -> None:
         raise ConfigurationError(file, "stages", f"at least one of {', '.join(executions)}", "none")
     for name, stage in settings.stages.items():
         _one_of(file, f"stages.{name}", name, executions)
-        _one_of(file, f"stages.{name}.model", stage.model, MODELS[executions[name]])
+        if ":" not in stage.model:  # `module:Class` is a model that lives elsewhere
+            _one_of(file, f"stages.{name}.model", stage.model, MODELS[executions[name]])
         if stage.weights:
             _one_of(file, f"stages.{name}.weights", stage.weights, (known.name for known in MANIFEST))
 

@@ -10,10 +10,18 @@ PIPELINES: dict[str, str] = {
 
 
 def pipeline(name: str) -> Pipeline:
-    """Raises PipelineError for an unknown name and for a record that contradicts itself."""
-    if name not in PIPELINES:
-        raise PipelineError(f"pipeline {name!r} is unknown; there are {', '.join(PIPELINES)}")
-    module, _, attribute = PIPELINES[name].partition(":")
-    record: Pipeline = getattr(import_module(module), attribute)
+    """`name` is a key of PIPELINES, or `module:RECORD` of a pipeline that lives elsewhere.
+
+    Raises PipelineError for an unknown name and for a record that contradicts itself.
+    """
+    module, colon, attribute = PIPELINES.get(name, name).partition(":")
+    if not colon:
+        raise PipelineError(f"pipeline: expected one of {', '.join(PIPELINES)}, or `module:RECORD`, got {name!r}")
+    try:
+        record = vars(import_module(module))[attribute]
+    except (ImportError, KeyError) as absent:
+        raise PipelineError(f"pipeline {name!r} cannot be imported: {absent}") from absent
+    if not isinstance(record, Pipeline):
+        raise PipelineError(f"pipeline {name!r}: expected a Pipeline, got {type(record).__name__}")
     record.check()
     return record
