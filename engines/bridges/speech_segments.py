@@ -3,11 +3,11 @@
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.models import InvalidInput
 from engines.parameters import Parameters
 from engines.payloads import Payload, audio
-from engines.resampling import Pcm
 
 RATE = 16_000
 WINDOW_MS = 32
@@ -28,7 +28,7 @@ class SpeechSegments:
         self._speaking = False
         self._quiet_windows = 0
         self._probabilities: list[float] = []
-        self._windows: list[Pcm] = []
+        self._windows: list[NDArray[np.int16]] = []
         self._first_window = 0
         """The place in the stream of the first held window."""
 
@@ -40,7 +40,7 @@ class SpeechSegments:
             raise InvalidInput(
                 "pcm: expected activity with its audio, got probabilities alone; ask for Activity(with_audio=True)"
             )
-        windows = cast(Pcm, pcm.numpy()).reshape(probabilities.shape[0], -1)
+        windows = cast("NDArray[np.int16]", pcm.numpy()).reshape(probabilities.shape[0], -1)
         heard = zip(probabilities.numpy().tolist(), windows, strict=True)
         return [utterance for probability, window in heard for utterance in self._hear(probability, window)]
 
@@ -50,7 +50,7 @@ class SpeechSegments:
         self._speaking = False
         return [self._cut(self._end_of_sound())]
 
-    def _hear(self, probability: float, window: Pcm) -> list[Payload]:
+    def _hear(self, probability: float, window: NDArray[np.int16]) -> list[Payload]:
         self._probabilities.append(probability)
         self._windows.append(window)
         if not self._speaking:
