@@ -1,4 +1,4 @@
-"""What goes wrong with servers like this one, tried on the real one: interruptions, broken input, vanished clients, dead workers."""
+"""Faults that users report of servers like this one, tried on the real one: interruptions, vanished clients, dead workers."""
 
 import asyncio
 import os
