@@ -197,20 +197,20 @@ class FakeStream:
         await self.abort()
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
-        try:
-            async with aclosing(self._script()) as script:
-                async for output, payload, pts, final in script:
-                    await self._graph.pass_gate(output, self._stopped)
-                    failure = self._loss or self._graph.failure(output, self._delivered.get(output, 0))
-                    if failure is not None:
-                        raise failure
-                    if self._ended:
-                        return
-                    yield self._delivery(output, payload, pts, final)
-            if self._loss is not None:
-                raise self._loss
-        finally:
-            self._end()
+        """A reader that stops half-way leaves the request open until it is aborted."""
+        async with aclosing(self._script()) as script:
+            async for output, payload, pts, final in script:
+                await self._graph.pass_gate(output, self._stopped)
+                failure = self._loss or self._graph.failure(output, self._delivered.get(output, 0))
+                if failure is not None:
+                    self._end()
+                    raise failure
+                if self._ended:
+                    return
+                yield self._delivery(output, payload, pts, final)
+        self._end()
+        if self._loss is not None:
+            raise self._loss
 
     def _delivery(self, output: str, payload: Payload, pts: float, final: bool) -> Delivery:
         seq = self._delivered.get(output, 0)
