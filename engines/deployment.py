@@ -38,7 +38,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`model` is a key of engines/models/registry.py, or `module:Class`. Its files lie in `directory`, or are fetched `weights` of the manifest.
+    """`model` is a key of engines/models/registry.py, or `module:Class`.
+
+    Its files lie in `directory`, or are fetched `weights` of the manifest.
 
     `slots` is how many requests may be open at once. `when_missing: skip` runs the rest without this stage.
     """

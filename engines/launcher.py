@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import random
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from engines.deployment import GraphSettings, StageSettings
+from engines.messages.framing import FrameError
 from engines.messages.to_gateway import StageState, StageStatus
 from engines.orchestrator import Orchestrator
 from engines.worker.spec import StageSpec, WorkerSpec
@@ -53,7 +53,7 @@ class LaunchedWorker:
     link: WorkerLink | None = None
 
     def stage_statuses(self) -> list[StageStatus]:
-        if self.link is not None:
+        if self.link is not None and not self.link.is_lost:
             return list(self.link.stages.values())
         state = StageState.FAILED if self.hopeless else StageState.LOADING
         return [StageStatus(stage.stage, state, stage.slots, self.note) for stage in self.spec.stages]
@@ -75,8 +75,7 @@ class LocalLauncher:
         draw: random.Random,
         log_folder: Path | None,
     ) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="antiphon-"))  # mode 0700, and short: a socket's path has room for 107 bytes
-        self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings, self._folder)]
+        self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings)]
         self._orchestrator = orchestrator
         self._server = server
         self._backoff = backoff
@@ -84,18 +83,19 @@ class LocalLauncher:
         self._log_folder = log_folder
 
     async def run(self) -> None:
-        try:
+        # Mode 0700, and short: a socket's path has room for 107 bytes.
+        with tempfile.TemporaryDirectory(prefix="antiphon-", ignore_cleanup_errors=True) as folder:
             async with asyncio.TaskGroup() as group:
                 for worker in self.workers:
+                    worker.spec = msgspec.structs.replace(worker.spec, socket=f"{folder}/{worker.spec.name}.sock")
                     group.create_task(self._supervise(worker), name=f"supervise {worker.spec.name}")
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
     def look(self) -> None:
         """Some stage's status has changed. A worker that could load none of its stages is ended, to be tried again later."""
         for worker in self.workers:
             if worker.link is not None:
-                worker.became_ready |= worker.all_are(StageState.READY)
+                if worker.all_are(StageState.READY):
+                    worker.became_ready, worker.note = True, ""
                 if worker.all_are(StageState.FAILED):
                     worker.fault = worker.stage_statuses()[0].note
                     worker.link.close()
@@ -138,23 +138,23 @@ class LocalLauncher:
     async def _serve(self, worker: LaunchedWorker) -> None:
         try:
             worker.link = await WorkerLink.connect(worker.spec.socket, self._server)
-            worker.note = ""
             await self._orchestrator.serve(worker.link)
-        except OSError as broken:
-            worker.fault = str(broken)
+        except FrameError as nonsense:
+            worker.fault = str(nonsense)
+        except OSError:
+            pass  # the process is gone, and its last words say why
         finally:
             worker.link = None
+            worker.note = worker.note or "its connection has ended"
 
 
-def worker_specs(settings: GraphSettings, folder: Path) -> list[WorkerSpec]:
+def worker_specs(settings: GraphSettings) -> list[WorkerSpec]:
+    """One for each process; the sockets have no place yet."""
     specs: list[WorkerSpec] = []
     for name, worker in settings.workers.items():
         stages = tuple(_stage_spec(stage, settings.stages[stage]) for stage in worker.stages)
         names = [name] if worker.replicas == 1 else [f"{name}-{number}" for number in range(1, worker.replicas + 1)]
-        specs += [
-            WorkerSpec(own_name, settings.pipeline, str(folder / f"{own_name}.sock"), stages, worker.threads)
-            for own_name in names
-        ]
+        specs += [WorkerSpec(own_name, settings.pipeline, "", stages, worker.threads) for own_name in names]
     return specs
 
 

@@ -77,10 +77,11 @@ class WorkerProcess:
         self._output.close()
 
     def last_words(self) -> str:
-        """How it ended: the last line that it wrote, else its exit status."""
+        """How it ended, with the last line that it wrote."""
+        status = self._process.returncode
+        end = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         lines = self._output.tail.decode(errors="replace").split("\n")
-        spoken = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return spoken or f"exit status {self._process.returncode}"
+        return ": ".join([end, *[line.strip() for line in lines if line.strip()][-1:]])
 
     def _kill_group(self) -> None:
         if not self._exited.is_set():

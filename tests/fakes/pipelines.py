@@ -42,3 +42,12 @@ def tree(parents: list[int]) -> Pipeline:
         edges=tuple(Edge(names[parent], names[child], Unchanged) for child, parent in enumerate(parents, start=1)),
         outputs=tuple(Output(f"o{number}", name) for number, name in enumerate(names)),
     )
+
+
+ECHOES = Pipeline(
+    name="fakes.pipelines:ECHOES",
+    stages=(_stage("first"), _stage("second")),
+    edges=(Edge("first", "second", Unchanged),),
+    outputs=(Output("once", "first"), Output("twice", "second")),
+)
+"""Two stages of fakes.echo_model, for real worker processes; named as a deployment names it."""

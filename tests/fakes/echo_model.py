@@ -1,0 +1,66 @@
+"""A model for real worker processes: echoes text, and misbehaves when told to."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+from engines.models import InvalidInput, Produced
+from engines.parameters import Parameters
+from engines.payloads import Payload
+
+
+class Echo:
+    """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads.
+
+    Inputs: `die` ends the process; `spawn` starts a process that outlives the call and echoes its id; `raise` raises;
+    `hang` never returns; `forbidden` is invalid input.
+    """
+
+    units = "inputs"
+
+    @classmethod
+    def load(cls, directory: Path, options: dict[str, object]) -> "Echo":
+        if options.get("crashes"):
+            sys.stderr.write("no room for the weights\n")
+            sys.stderr.flush()
+            os._exit(3)
+        if sentence := options.get("unloadable"):
+            raise ValueError(sentence)
+        return cls()
+
+    def warm_up(self) -> None:
+        pass
+
+    def open(self, parameters: Parameters) -> None:
+        pass
+
+    def batch_key(self, state: None, payload: Payload) -> Hashable:
+        return 0
+
+    def run(self, batch: Sequence[tuple[None, Payload]]) -> list[list[Produced] | InvalidInput]:
+        return [self._answer(payload) for _, payload in batch]
+
+    def flush(self, state: None) -> list[Produced]:
+        return []
+
+    def close(self, state: None) -> None:
+        pass
+
+    def _answer(self, payload: Payload) -> list[Produced] | InvalidInput:
+        match payload.text:
+            case "die":
+                os._exit(1)
+            case "spawn":
+                child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+                return [Produced(Payload(text=str(child.pid)))]
+            case "raise":
+                raise RuntimeError("told to")
+            case "hang":
+                while True:
+                    pass
+            case "forbidden":
+                return InvalidInput("text: expected anything else, got 'forbidden'")
+            case _:
+                return [Produced(payload)]
