@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from realtime.media.formats import AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import HEARTBEAT_S, FailureKind
-from realtime.media.process import START_LIMIT_S, MediaProcess
+from realtime.media.process import MediaProcess
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ class MediaClient:
         self._silence_s = silence_s
         self._back_off_s = back_off_s
         self._process: MediaProcess | None = None
-        self._up = asyncio.Event()
+        self._settled = asyncio.Event()
+        """Set while it is known whether there is a worker: there is one, or the last start has failed."""
         self._encodes = _Places("encode", MAX_ENCODES)
         self._decodes = _Places("decode", MAX_DECODES)
         self._supervisor: asyncio.Task[None] | None = None
@@ -80,9 +81,7 @@ class MediaClient:
                 job.cancel()
 
     async def _worker(self) -> MediaProcess:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(START_LIMIT_S):
-                await self._up.wait()
+        await self._settled.wait()
         if self._process is None:
             raise MediaFailed(FailureKind.LOST, "the media worker is not running; the server's log tells why")
         return self._process
@@ -91,27 +90,36 @@ class MediaClient:
         failures = 0
         while True:
             await asyncio.sleep(self._back_off_s[min(failures, len(self._back_off_s) - 1)])
-            process = await MediaProcess.start(self._command, self._silence_s)
             try:
-                await process.ready()
-                failures = 0
-                log.error("%s; starting it again", await self._serve_jobs(process))
-                self._on_restart()
+                async with _started(self._command, self._silence_s) as process:
+                    await process.ready()
+                    failures = 0
+                    log.error("%s; starting it again", await self._serve_jobs(process))
+                    self._on_restart()
             except MediaFailed as failed:
                 log.error("%s", failed)
-            finally:
-                await process.stop()
+                self._settled.set()
             failures += 1
 
     async def _serve_jobs(self, process: MediaProcess) -> str:
         """Until the worker is lost. Returns why."""
         self._process = process
-        self._up.set()
+        self._settled.set()
         try:
             return await process.listen()
         finally:
-            self._up.clear()
+            self._settled.clear()
             self._process = None
+
+
+@asynccontextmanager
+async def _started(command: Sequence[str], silence_s: float) -> AsyncGenerator[MediaProcess]:
+    """A process that is stopped at the end, also when the end comes in the middle of its start."""
+    starting = asyncio.create_task(MediaProcess.start(command, silence_s))
+    try:
+        yield await asyncio.shield(starting)
+    finally:
+        await (await starting).stop()
 
 
 class _Places:

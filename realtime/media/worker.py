@@ -3,6 +3,7 @@
 Its standard input is its end of the socket pair to the gateway, and its lifeline: when that closes, the process ends.
 """
 
+import gc
 import logging
 import os
 import resource
@@ -90,6 +91,7 @@ class MediaWorker:
 
     def _run(self, number: int, job: Transcode) -> None:
         end = job.run()
+        gc.collect()  # PyAV's containers are cycles, and each holds a thread of its resampler until it is freed
         if self._jobs.pop(number, None) is not None:
             self._link.send(end)
 
@@ -123,6 +125,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.stack_size(THREAD_STACK_BYTES)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.freeze()
     try:
         MediaWorker(Link(socket.socket(fileno=os.dup(0)))).serve()
     finally:
