@@ -148,7 +148,7 @@ def _year_or_count(match: re.Match[str]) -> str:
     return f"{match['before'] or ''}{spoken}"
 
 
-def _range_end(number: str) -> str:
+def _year_or_amount(number: str) -> str:
     return year(number) if re.fullmatch(r"1[1-9][0-9]{2}|20[0-9]{2}", number) else amount(number)
 
 
@@ -184,11 +184,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(rf"(?P<amount>{_AMOUNT})\s?(?P<sign>[€£])(?P<magnitude>)", _money),
     _rule(
-        rf"{_NOT_INSIDE}(?P<a>{_AMOUNT})\s?[-–—]\s?(?P<b>{_AMOUNT})(?![-–—]?[0-9])",
-        lambda m: f"{_range_end(m['a'])} to \0{m['b']}",
+        rf"{_NOT_INSIDE}(?P<from>{_AMOUNT})\s?[-–—]\s?(?={_AMOUNT}(?![-–—]?[0-9]))", lambda m: f"{_year_or_amount(m['from'])} to "
     ),
-    _rule(r"\0(?P<b>(?:1[1-9][0-9]{2}|20[0-9]{2})(?![\w.,%°]))", lambda m: year(m["b"])),
-    _rule(r"\0", lambda m: ""),
     _rule(r"\b(?P<y>(?:1[1-9]|20)[0-9]0)'?s\b", lambda m: _plural(year(m["y"]))),
     _rule(r"'?\b(?P<y>[2-9]0)s\b", lambda m: _plural(whole(m["y"]))),
     _rule(rf"(?P<amount>{_AMOUNT})\s?(?P<unit>{MEASURE_PATTERN})(?![\w^])", _measure),

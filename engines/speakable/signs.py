@@ -41,7 +41,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _TIDY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\s+"), " "),
-    (re.compile(r"(?<!\w)[-'\"]+(?!\w)|-+(?!\w)"), ""),
+    (re.compile(r"(?<!\w)-+|-+(?!\w)|(?<!\w)['\"]+(?!\w)"), ""),
     (re.compile(r" +(?=[.,;:!?])"), ""),
     (re.compile(r"[,;:]+(?=[,;:.!?])"), ""),
     (re.compile(r"(?<=[.!?])[,;:]+"), ""),
