@@ -81,6 +81,13 @@ def test_endless_speech_is_cut_at_its_quietest_window():
     assert (first[-1], second[0]) == (699, 700)
 
 
+def test_what_remains_after_such_a_cut_is_not_forgotten_in_a_pause():
+    probabilities = [SPEECH] * LONGEST_WINDOWS + [QUIET] * 60
+    probabilities[700] = 0.4
+    _, second = segments(probabilities, [31])
+    assert (second[0], second[-1]) == (700, LONGEST_WINDOWS - 1 + PADDING_WINDOWS)
+
+
 @pytest.mark.parametrize("probabilities", [[], [QUIET] * 500])
 def test_no_speech_gives_nothing(probabilities: list[float]):
     assert segments(probabilities, [16]) == []

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from engines.models import InvalidInput, Produced
+from engines.models.onnx_session import onnx_session
 from engines.models.silero_vad import Listening, SileroVad
 from engines.parameters import Activity
 from engines.payloads import Payload, audio
-from engines.resampling import Samples, resample, to_pcm
+from engines.resampling import Samples, resample, to_float, to_pcm
 from recordings import RATE, noise, read_sentences, silence, spoken_commands
 
 pytestmark = pytest.mark.real_models
@@ -46,6 +47,21 @@ def test_hears_speech_in_every_recording(vad: SileroVad):
         heard = whole(vad, np.concatenate([silence(0.5), utterance.samples, silence(0.5)])) > 0.5
         assert heard.any(), utterance.name
         assert not heard[:10].any(), utterance.name
+
+
+def test_equals_the_network_called_by_hand(vad: SileroVad, weights: Callable[[str], Path], sentence: Samples):
+    """Each window with the 64 samples before it, as the weights' authors call it."""
+    session = onnx_session(weights("silero-vad") / "silero_vad.onnx")
+    at_16k = to_float(to_pcm(resample(sentence, RATE, 16_000)))
+    at_16k = at_16k[: len(at_16k) // 512 * 512]
+    padded = np.pad(at_16k, (64, 0))
+    state = np.zeros((2, 1, 128), np.float32)
+    expected: list[float] = []
+    for start in range(0, len(at_16k), 512):
+        feed = {"input": padded[None, start : start + 576], "state": state, "sr": np.array(16_000, np.int64)}
+        probability, state = session.run(None, feed)
+        expected.append(float(probability[0, 0]))
+    np.testing.assert_allclose(whole(vad, at_16k, 16_000), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
