@@ -123,7 +123,7 @@ class LocalLauncher:
         worker.became_ready = False
         worker.fault = ""
         worker.note = worker.note or "starting"
-        worker.process = process = await WorkerProcess.start(worker.spec, log_fd)
+        worker.process = process = WorkerProcess.start(worker.spec, log_fd)
         tasks = {asyncio.create_task(self._serve(worker)), asyncio.create_task(process.exited())}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

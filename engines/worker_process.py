@@ -20,6 +20,7 @@ STOP_GRACE_S = 3.0
 OUTPUT_GRACE_S = 1.0
 """Wait for the last lines of an ended group, in case one of its processes has left the group and keeps the pipe."""
 TAIL_BYTES = 4096
+READ_BYTES = 65_536
 BACKLOG = 64
 STDERR = 2
 
@@ -40,22 +41,21 @@ def environment(threads: int) -> dict[str, str]:
 class WorkerProcess:
     """Runs from `start` on. Its exit is noticed at once, through a pidfd, and takes its whole process group with it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", output: "_Output") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log_fd: int) -> None:
         self.pid = process.pid
         self._process = process
-        self._output = output
+        self._output = _Output(process, log_fd)
         self._exited = asyncio.Event()
         self._pidfd = os.pidfd_open(process.pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._on_exit)
 
     @classmethod
-    async def start(cls, spec: WorkerSpec, log_fd: int = STDERR) -> "WorkerProcess":
-        """The worker inherits a socket that listens already, so whoever connects now is served once it is up."""
-        process = _spawn(spec)
-        output = _Output(log_fd)
-        worker = cls(process, output)
-        await asyncio.get_running_loop().connect_read_pipe(lambda: output, process.stdout)
-        return worker
+    def start(cls, spec: WorkerSpec, log_fd: int = STDERR) -> "WorkerProcess":
+        """The worker inherits a socket that listens already, so whoever connects now is served once it is up.
+
+        Raises OSError.
+        """
+        return cls(_spawn(spec), log_fd)
 
     async def exited(self) -> None:
         await self._exited.wait()
@@ -74,7 +74,8 @@ class WorkerProcess:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OUTPUT_GRACE_S):
                 await self._output.ended.wait()
-        self._output.close()
+        if not self._output.ended.is_set():
+            self._output.close()
 
     def last_words(self) -> str:
         """How it ended, with the last line that it wrote."""
@@ -98,28 +99,29 @@ class WorkerProcess:
         self._exited.set()
 
 
-class _Output(asyncio.Protocol):
+class _Output:
     """Passes on what the worker writes and keeps the end of it."""
 
-    def __init__(self, log_fd: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log_fd: int) -> None:
+        assert process.stdout is not None
         self.tail = b""
         self.ended = asyncio.Event()
+        self._pipe = process.stdout
         self._log_fd = log_fd
-        self._transport: asyncio.BaseTransport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.tail = (self.tail + data)[-TAIL_BYTES:]
-        os.write(self._log_fd, data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ended.set()
+        asyncio.get_running_loop().add_reader(self._pipe, self._read)
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        asyncio.get_running_loop().remove_reader(self._pipe)
+        self._pipe.close()
+        self.ended.set()
+
+    def _read(self) -> None:
+        data = os.read(self._pipe.fileno(), READ_BYTES)
+        if not data:
+            self.close()
+            return
+        self.tail = (self.tail + data)[-TAIL_BYTES:]
+        os.write(self._log_fd, data)
 
 
 def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
