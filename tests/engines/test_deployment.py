@@ -1,0 +1,122 @@
+"""Deployments: what is checked before anything starts, and what happens without weights."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from engines.configuration import ConfigurationError
+from engines.deployment import GraphSettings, graph_settings, with_weights
+from engines.launcher import worker_specs
+from engines.weights import WeightsError, WeightsMissing
+
+FILE = Path("d.yaml")
+GOOD: dict[str, dict[str, dict[str, object]]] = {
+    "workers": {"ears": {"stages": ["ear"]}, "rest": {"stages": ["mind", "mouth"], "threads": 2}},
+    "stages": {
+        "ear": {"model": "whisper", "weights": "whisper-tiny-en", "slots": 3},
+        "mind": {"model": "vllm", "directory": "/nowhere"},
+        "mouth": {"model": "elsewhere:Model", "weights": "kokoro", "when_missing": "skip", "batch": {"max": 2}},
+    },
+    "voices": {"joe": {"output": "text"}, "heart": {"output": "audio"}},
+}
+
+
+def parsed(change: tuple[str, ...] = (), value: object = None) -> GraphSettings:
+    """GOOD with the value at this path changed, or taken out when it is None."""
+    sections: dict[str, object] = {"pipeline": "fakes.pipelines:CASCADE", **deepcopy(GOOD)}
+    if change:
+        here = sections
+        for key in change[:-1]:
+            here = cast(dict[str, object], here[key])
+        if value is None:
+            del here[change[-1]]
+        else:
+            here[change[-1]] = value
+    return graph_settings(FILE, sections)
+
+
+@pytest.fixture(autouse=True)
+def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTIPHON_CACHE", str(tmp_path))
+
+
+def test_a_good_deployment_becomes_specs_of_workers() -> None:
+    settings = parsed()
+    ears, rest = worker_specs(settings)
+    assert (ears.name, rest.name, rest.threads) == ("ears", "rest", 2)
+    assert [stage.stage for stage in rest.stages] == ["mind", "mouth"]
+    assert (ears.stages[0].slots, rest.stages[1].batch.max) == (3, 2)
+    assert settings.model_names() == ("fakes.pipelines:CASCADE", "whisper-tiny-en", "nowhere", "kokoro")
+
+
+def test_replicas_are_workers_of_their_own() -> None:
+    settings = parsed(("workers", "ears", "replicas"), 2)
+    assert [spec.name for spec in worker_specs(settings)] == ["ears-1", "ears-2", "rest"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("pipeline",), "song", "pipeline: expected one of voice, got 'song'"),
+        (("pipeline",), None, "pipeline: expected one of voice, got None"),
+        (("pipeline",), "engines.pipeline:Stage", "expected a Pipeline"),
+        (
+            ("stages", "nose"),
+            {"model": "whisper", "directory": "/x"},
+            "stages.nose: expected one of ear, mind, mouth, got 'nose'",
+        ),
+        (("stages", "ear", "model"), "vllm", "stages.ear.model: expected one of silero_vad"),
+        (("stages", "mind", "model"), "whisper", "stages.mind.model: expected one of vllm, got 'whisper'"),
+        (("stages", "ear", "weights"), "whisper-huge", "stages.ear.weights: expected one of silero-vad"),
+        (("stages", "ear", "weights"), None, "stages.ear.weights: expected either weights or directory, got neither"),
+        (("stages", "ear", "directory"), "/x", "stages.ear.weights: expected either weights or directory, got both"),
+        (("stages", "ear", "slots"), 0, "stages.ear.slots: expected int >= 1, got 0"),
+        (("stages", "ear", "batch"), {"max": 2, "min": 3}, "stages.ear.batch: expected 1 ≤ min ≤ max, got min=3, max=2"),
+        (("stages", "ear", "options"), {"beam": [1]}, "stages.ear.options: expected bool | int | float | str"),
+        (("stages", "mouth", "when_missing"), "shrug", "stages.mouth.when_missing: expected one of refuse, skip, got 'shrug'"),
+        (("stages",), {}, "stages: expected at least one of ear, mind, mouth, got none"),
+        (("stages",), ["ear"], "stages: expected a mapping with names as keys"),
+        (("workers", "ears"), None, "stages.ear: expected a worker that runs it"),
+        (("workers", "ears", "stages"), ["ear", "mind"], "workers.rest.stages: expected each stage in one worker, got 'mind'"),
+        (("workers", "ears", "stages"), [], "workers.ears.stages: expected array of length >= 1, got []"),
+        (("workers", "ears", "stages"), ["eer"], "workers.ears.stages: expected one of ear, mind, mouth, got 'eer'"),
+        (("voices", "joe", "output"), "song", "voices.joe.output: expected one of heard, text, audio, got 'song'"),
+        (("voices", "joe", "pitch"), 1, "voices.joe.pitch: expected one of output, got an unknown key"),
+    ],
+)
+def test_what_is_wrong_is_named(path: tuple[str, ...], value: object, message: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        parsed(path, value)
+    assert str(wrong.value).startswith("d.yaml: ")
+    assert message in str(wrong.value)
+
+
+def test_missing_weights_refuse_with_what_to_do() -> None:
+    with pytest.raises(WeightsMissing, match=r"whisper-tiny-en.*deploy/serve"):
+        with_weights(parsed())
+
+
+def test_stages_that_may_be_skipped_leave_with_their_voices(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = parsed(("stages", "ear"), {"model": "whisper", "directory": str(tmp_path)})
+    stages = {name: settings.stages[name] for name in settings.stages}
+    found = with_weights(
+        GraphSettings(
+            pipeline=settings.pipeline,
+            workers=settings.workers,
+            stages={**stages, "mind": stages["ear"]},
+            voices=settings.voices,
+        )
+    )
+    assert list(found.stages) == ["ear", "mind"]
+    assert found.workers["rest"].stages == ("mind",)
+    assert list(found.voices) == ["joe"]
+    assert found.stages["ear"].directory == str(tmp_path)
+    assert "stage mouth is left out" in caplog.text
+    assert "voice heart is left out" in caplog.text
+
+
+def test_a_directory_that_is_not_there_is_named() -> None:
+    with pytest.raises(WeightsError, match=r"stages.mind.directory: there is no folder /nowhere"):
+        with_weights(parsed(("stages", "ear"), {"model": "whisper", "directory": "/"}))
