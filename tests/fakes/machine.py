@@ -1,0 +1,102 @@
+"""A machine for the set-up scripts: a copy of them in a folder with a space, and a PATH whose python, apt-get and sudo are fakes.
+
+Each fake command writes its call into a log and does only what the scripts rely on.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REAL_COMMANDS = (
+    "awk",
+    "basename",
+    "bash",
+    "cat",
+    "chmod",
+    "cp",
+    "dirname",
+    "env",
+    "flock",
+    "grep",
+    "mkdir",
+    "readlink",
+    "rm",
+    "sha256sum",
+    "tail",
+    "touch",
+)
+
+PYTHON = """#!/bin/bash
+# A Python whose version is $FAKE_PYTHON; its venv is a copy of itself; its pip fails as $FAKE_PIP says.
+case "$*" in
+    *version_info*) [ "${FAKE_PYTHON:-3.12.1}" != 3.9.2 ] ;;
+    -V) echo "Python ${FAKE_PYTHON:-3.12.1}" ;;
+    "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo venv >>"$CALLS" ;;
+    *"-m pip "*--report*) echo '{"url": "torch-2.13.0+cpu.whl"}' ;;
+    *"-m pip "*-e\\ *)
+        printf '#!/bin/bash\\necho "serving in $PWD: $*"\\n' >"${0%/*}/antiphon"
+        chmod +x "${0%/*}/antiphon"
+        echo project >>"$CALLS" ;;
+    *"-m pip "*" -r "*)
+        echo "pip ${*: -1}" >>"$CALLS"
+        case "${FAKE_PIP:-}" in
+            fail) exit 1 ;;
+            interrupt) kill -INT $PPID; exit 130 ;;
+            wait) cat "$FAKE_PIPE" >/dev/null ;;
+        esac ;;
+    *engines.weights*) echo weights >>"$CALLS" ;;
+    *importlib.metadata*) exit 1 ;;
+esac
+"""
+
+
+class Machine:
+    """`serve` runs the copied deploy/serve from another folder; `calls` are what that asked the fakes to do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "a project"
+        self.elsewhere = folder / "elsewhere"
+        self.commands = folder / "bin"
+        self._log = folder / "calls"
+        self.environment = {"PATH": str(self.commands), "CALLS": str(self._log), "HOME": str(folder), "ANTIPHON_DEVICE": "cpu"}
+        for made in (self.project, self.elsewhere, self.commands):
+            made.mkdir(parents=True)
+        shutil.copytree(ROOT / "deploy", self.project / "deploy")
+        shutil.copy(ROOT / "pyproject.toml", self.project)
+        for name in REAL_COMMANDS:
+            self.commands.joinpath(name).symlink_to(shutil.which(name) or f"/usr/bin/{name}")
+        self.command("python3", PYTHON)
+        self.command("uname", "#!/bin/bash\necho Linux x86_64\n")
+        self.command("id", "#!/bin/bash\necho 1000\n")
+        self.command("espeak-ng", "#!/bin/bash\n")
+
+    def command(self, name: str, script: str) -> None:
+        path = self.commands / name
+        path.write_text(script)
+        path.chmod(0o755)
+
+    def start(self, *options: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.project / "deploy" / "serve", *options],
+            cwd=self.elsewhere,
+            env=self.environment | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def serve(self, *options: str, **environment: str) -> tuple[int, str]:
+        """Exit status and all that was said."""
+        with self.start(*options, **environment) as process:
+            said, _ = process.communicate(timeout=30)
+        return process.returncode, said
+
+    def calls(self) -> list[str]:
+        """Since the last look."""
+        lines = self._log.read_text().splitlines() if self._log.exists() else []
+        self._log.unlink(missing_ok=True)
+        return [line.replace(f"{self.project}{os.sep}", "") for line in lines]
