@@ -18,8 +18,8 @@ from realtime.rest.conversation import conversation
 from realtime.rest.media_faults import media_faults
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
-from realtime.rest.together import together
 from realtime.rest.voices import RATE_HZ, check_model
+from realtime.together import together
 
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:

@@ -12,8 +12,8 @@ from realtime.rest.media_faults import media_faults
 from realtime.rest.recognition import EAR_RATE_HZ, Heard, feed, recognition_parameters
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
-from realtime.rest.together import together
 from realtime.rest.voices import RATE_HZ
+from realtime.together import together
 
 
 class ChatAnswer:

@@ -11,7 +11,7 @@ from realtime.context import AppContext
 from realtime.media.job import MediaJob
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
-from realtime.rest.together import together
+from realtime.together import together
 
 EAR_RATE_HZ = 16_000
 """What the ear models work with."""

@@ -16,8 +16,8 @@ from realtime.rest.media_faults import media_faults
 from realtime.rest.request_ids import new_id
 from realtime.rest.sending import Outgoing
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
-from realtime.rest.together import together
 from realtime.rest.voices import RATE_HZ, Voice, VoiceField, check_model, chosen_voice
+from realtime.together import together
 
 MAX_INPUT_CHARACTERS = 4096
 """OpenAI's limit."""

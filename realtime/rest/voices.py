@@ -6,7 +6,7 @@ import msgspec
 
 from engines.parameters import Parameters, Speech
 from realtime.context import Catalogue
-from realtime.errors import Refusal, UnknownModel, UnknownVoice
+from realtime.errors import Refusal, UnknownModel
 
 RATE_HZ = 24_000
 """Of all speech that goes out."""
@@ -38,11 +38,9 @@ class Voice(msgspec.Struct, frozen=True):
 
 def chosen_voice(catalogue: Catalogue, wanted: VoiceField, field: str) -> Voice:
     """Raises Refusal (400) that names the voices there are."""
-    name = wanted.id if isinstance(wanted, VoiceReference) else wanted
     if not catalogue.voices:
         raise Refusal(f"{field}: this deployment has no voices", code="unknown_voice", field=field)
-    if name not in catalogue.voices:
-        raise UnknownVoice(field, name, tuple(catalogue.voices))
+    name = catalogue.voice(field, wanted.id if isinstance(wanted, VoiceReference) else wanted)
     return Voice(name, catalogue.voices[name])
 
 

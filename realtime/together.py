@@ -1,4 +1,4 @@
-"""Coroutines of one answer, side by side."""
+"""Coroutines side by side that fail as one."""
 
 import asyncio
 from collections.abc import Coroutine

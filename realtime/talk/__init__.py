@@ -1,0 +1,58 @@
+"""Talk to a running server with a WAV file or a line of text, and hear or save its answer."""
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from realtime.settings import API_KEY_VARIABLE
+from realtime.talk.conversation import Conversation, TalkFailed
+from realtime.talk.question import WavError, read_wav
+from realtime.talk.speaker import open_speaker
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", nargs="?", help="WAV file with what you say, any rate and channels; - reads it from stdin")
+    parser.add_argument("--text", help="say this in writing instead")
+    parser.add_argument("--url", default=DEFAULT_URL, help=f"where the server is (default {DEFAULT_URL})")
+    parser.add_argument("--voice", help="who answers (default: the server's first voice)")
+    parser.add_argument("--out", type=Path, help="WAV file for the answer (default answer.wav when nothing here can play)")
+    parser.add_argument("--no-play", action="store_true", help="do not play the answer, save it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        asyncio.run(_talk(arguments))
+    except (TalkFailed, WavError) as wrong:
+        sys.stderr.write(f"antiphon talk: {wrong}\n")
+        return 1
+    return 0
+
+
+async def _talk(arguments: argparse.Namespace) -> None:
+    if (arguments.question is None) == (arguments.text is None):
+        raise TalkFailed(
+            "expected either a WAV file or --text; for instance: antiphon talk --text 'What is the capital of France?'"
+        )
+    pcm = None if arguments.question is None else read_wav(arguments.question)
+    async with Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say) as conversation:
+        if arguments.voice is not None:
+            await conversation.choose_voice(arguments.voice)
+        speaker = await open_speaker(arguments.out, play=not arguments.no_play)
+        try:
+            if pcm is None:
+                await conversation.ask_in_writing(arguments.text, speaker.hear)
+            else:
+                await conversation.ask_aloud(pcm, speaker.hear)
+        finally:
+            saved = await speaker.finish()
+    if saved is not None:
+        _say(f"saved the answer to {saved}\n")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,175 @@
+"""One question and its answer over the server's WebSocket."""
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TypeAlias
+
+import aiohttp
+import msgspec
+
+from realtime.talk.question import RATE_HZ
+from realtime.together import together
+
+CHUNK_S = 0.1
+CHUNK_BYTES = int(CHUNK_S * RATE_HZ) * 2
+SILENCE_LIMIT_S = 8.0
+"""How much silence follows the question at most, until the server has noticed its end."""
+
+Hear: TypeAlias = Callable[[bytes], None]
+
+
+class TalkFailed(Exception):
+    """The message is one sentence for a person."""
+
+
+class ErrorShown(msgspec.Struct):
+    message: str = "unknown error"
+
+
+class StatusDetails(msgspec.Struct):
+    reason: str | None = None
+    error: ErrorShown | None = None
+
+
+class ResponseShown(msgspec.Struct):
+    status: str
+    status_details: StatusDetails | None = None
+
+
+class ServerEvent(msgspec.Struct):
+    """The fields that matter here, of all events."""
+
+    type: str
+    delta: str = ""
+    transcript: str = ""
+    error: ErrorShown | None = None
+    response: ResponseShown | None = None
+
+
+class Conversation:
+    """`say` gets what a person should read, `hear` of a question its answer's PCM16 at 24 kHz."""
+
+    def __init__(self, url: str, api_key: str | None, say: Callable[[str], None]) -> None:
+        self._url = url.rstrip("/")
+        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._say = say
+        self._resources = AsyncExitStack()
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._turn_ended = asyncio.Event()
+        self._asked_at = 0.0
+        self._first_text_s: float | None = None
+        self._first_sound_s: float | None = None
+
+    async def __aenter__(self) -> "Conversation":
+        http = await self._resources.enter_async_context(aiohttp.ClientSession(headers=self._headers))
+        try:
+            opening = http.ws_connect(f"{self._url}/v1/realtime", max_msg_size=0)
+            self._socket = await self._resources.enter_async_context(opening)
+        except aiohttp.WSServerHandshakeError as refused:
+            await self._resources.aclose()
+            raise TalkFailed(f"the server at {self._url} refuses: {_REFUSALS.get(refused.status, refused.message)}") from refused
+        except (aiohttp.ClientError, ValueError) as unreachable:
+            await self._resources.aclose()
+            raise TalkFailed(f"no server answers at {self._url}; start one with: antiphon serve") from unreachable
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._resources.aclose()
+
+    async def choose_voice(self, voice: str) -> None:
+        await self._send({"type": "session.update", "session": {"type": "realtime", "audio": {"output": {"voice": voice}}}})
+
+    async def ask_in_writing(self, text: str, hear: Hear) -> None:
+        """Returns when the answer is complete. Raises TalkFailed."""
+        content = [{"type": "input_text", "text": text}]
+        await self._send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": content}})
+        await self._send({"type": "response.create"})
+        self._say(f"you: {text}\n")
+        self._asked_at = time.monotonic()
+        await self._listen(hear)
+
+    async def ask_aloud(self, pcm: bytes, hear: Hear) -> None:
+        """In real time, as a microphone would. Returns when the answer is complete. Raises TalkFailed."""
+        await together(self._speak(pcm), self._listen(hear))
+
+    async def _speak(self, pcm: bytes) -> None:
+        next_at = time.monotonic()
+        for start in range(0, len(pcm) + int(SILENCE_LIMIT_S * RATE_HZ) * 2, CHUNK_BYTES):
+            if start >= len(pcm) and self._turn_ended.is_set():
+                return
+            chunk = pcm[start : start + CHUNK_BYTES].ljust(CHUNK_BYTES, b"\0")
+            await self._send({"type": "input_audio_buffer.append", "audio": base64.b64encode(chunk).decode()})
+            if start < len(pcm):
+                self._asked_at = time.monotonic()
+            next_at += CHUNK_S
+            await asyncio.sleep(next_at - time.monotonic())
+        raise TalkFailed("the server has heard no speech in this question")
+
+    async def _listen(self, hear: Hear) -> None:
+        async for message in self._opened():
+            if self._take(msgspec.json.decode(message.data, type=ServerEvent), hear):
+                return
+        raise TalkFailed("the server closed the connection before the answer was complete; its log tells why")
+
+    def _take(self, event: ServerEvent, hear: Hear) -> bool:
+        """Whether the answer is complete."""
+        match event.type:
+            case "input_audio_buffer.speech_started":
+                self._turn_ended.clear()
+            case "input_audio_buffer.committed":
+                self._turn_ended.set()
+            case "conversation.item.input_audio_transcription.completed":
+                self._say(f"you: {event.transcript.strip()}\n")
+            case "response.output_audio_transcript.delta" | "response.output_text.delta":
+                self._answered(event.delta)
+            case "response.output_audio.delta":
+                if self._first_sound_s is None:
+                    self._first_sound_s = self._since_asked_s()
+                hear(base64.b64decode(event.delta))
+            case "error":
+                raise TalkFailed((event.error or ErrorShown()).message)
+            case "response.done" if event.response is not None:
+                return self._ended(event.response)
+            case _:
+                pass
+        return False
+
+    def _answered(self, text: str) -> None:
+        if self._first_text_s is None:
+            self._first_text_s = self._since_asked_s()
+            self._say("answer: ")
+        self._say(text)
+
+    def _ended(self, response: ResponseShown) -> bool:
+        details = response.status_details or StatusDetails()
+        if response.status == "failed":
+            raise TalkFailed(f"the answer failed: {(details.error or ErrorShown()).message}")
+        if details.reason == "turn_detected":  # the question went on after a pause: its answer comes anew
+            self._say(" …\n")
+            self._first_text_s = self._first_sound_s = None
+            return False
+        times = {"first words": self._first_text_s, "first sound": self._first_sound_s, "complete": self._since_asked_s()}
+        shown = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in times.items() if seconds is not None)
+        self._say(f"\n[{shown} after the end of the question]\n")
+        return True
+
+    def _since_asked_s(self) -> float:
+        return time.monotonic() - self._asked_at
+
+    async def _send(self, event: dict[str, object]) -> None:
+        try:
+            await self._opened().send_str(json.dumps(event))
+        except ConnectionError as closed:
+            raise TalkFailed("the server closed the connection; its log tells why") from closed
+
+    def _opened(self) -> aiohttp.ClientWebSocketResponse:
+        if self._socket is None:
+            raise RuntimeError("use a Conversation inside `async with`")
+        return self._socket
+
+
+_REFUSALS = {401: "a key is needed, in the environment variable ANTIPHON_API_KEY", 503: "it is full or stopping; try again later"}
