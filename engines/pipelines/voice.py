@@ -1,7 +1,7 @@
 """Speech in, speech out: hear, think, speak."""
 
 from engines.bridges.frame_windows import FrameWindows
-from engines.bridges.speakable_clauses import SpeakableClauses
+from engines.bridges.speakable_clauses import SpeakableClauses, narrator_clauses
 from engines.bridges.speech_segments import SpeechSegments
 from engines.bridges.transcript_prompt import TranscriptPrompt
 from engines.parameters import Activity, EndOfTurn, Generation, Recognition, Speech
@@ -18,13 +18,13 @@ VOICE = Pipeline(
         Stage("thinker", AR, emits="text", parameters=Generation),
         Stage("talker", GENERATION, emits="frames", parameters=Speech, intake=SpeakableClauses),
         Stage("code2wav", GENERATION, emits="audio", parameters=Speech),
-        Stage("narrator", GENERATION, emits="audio", parameters=Speech, intake=SpeakableClauses),
+        Stage("narrator", GENERATION, emits="audio", parameters=Speech, intake=narrator_clauses),
     ),
     edges=(
         Edge("vad", "asr", SpeechSegments),
         Edge("asr", "thinker", TranscriptPrompt),
         Edge("thinker", "talker", SpeakableClauses),
-        Edge("thinker", "narrator", SpeakableClauses),
+        Edge("thinker", "narrator", narrator_clauses),
         Edge("talker", "code2wav", FrameWindows),
     ),
     outputs=(

@@ -1,0 +1,62 @@
+"""Deployment files as a whole: the default one, and one section for two records of the session."""
+
+from pathlib import Path
+
+import pytest
+
+from engines.configuration import ConfigurationError
+from realtime.deployment import DEFAULT_FILE, load, render
+
+MINIMAL = """
+pipeline: voice
+workers: {mind: {stages: [thinker]}}
+stages: {thinker: {model: vllm, weights: smollm2-135m-instruct}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "mine.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_the_default_runs_every_stage_and_its_first_voice_is_the_default() -> None:
+    deployment = load()
+    assert {stage for worker in deployment.graph.workers.values() for stage in worker.stages} == set(deployment.graph.stages)
+    assert {stage.name for stage in deployment.graph.record().stages} == set(deployment.graph.stages)
+    assert next(iter(deployment.graph.voices)) == "joe"
+    assert deployment.graph.model_names()[0] == "voice"
+
+
+def test_what_is_printed_means_the_same_when_read_again(tmp_path: Path) -> None:
+    for file in (DEFAULT_FILE, written(tmp_path, MINIMAL + "session: {maximum_sessions: 3, finished_silence_ms: 100}")):
+        deployment = load(file)
+        again = tmp_path / "printed.yaml"
+        again.write_text(render(deployment))
+        assert load(again) == deployment
+
+
+def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None:
+    deployment = load(
+        written(tmp_path, MINIMAL + "session: {maximum_sessions: 3, finished_silence_ms: 100}\nserver: {port: 9000}\n")
+    )
+    assert deployment.limits.maximum_sessions == 3
+    assert deployment.voice.finished_silence_ms == 100
+    assert deployment.server.port == 9000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("session: {maximum_seats: 3}", "mine.yaml: session.maximum_seats: expected one of maximum_sessions"),
+        ("session: {maximum_sessions: many}", "mine.yaml: session.maximum_sessions: expected int, got 'many'"),
+        ("session: {onset_threshold: 2}", "mine.yaml: session.onset_threshold: expected float <= 1.0, got 2"),
+        ("server: {port: http}", "mine.yaml: server.port: expected int, got 'http'"),
+        ("server: {port: 70000}", "mine.yaml: server.port: expected 0 to 65535, got 70000"),
+        ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, voices, session, server"),
+    ],
+)
+def test_errors_name_file_and_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        load(written(tmp_path, f"{MINIMAL}\n{text}\n"))
+    assert message in str(wrong.value)
