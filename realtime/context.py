@@ -3,7 +3,6 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
@@ -12,14 +11,12 @@ from engines.messages.to_gateway import StageReport, StageStatus
 from engines.requests import Graph
 from realtime.drain import Drain
 from realtime.errors import UnknownVoice
+from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from sessions.manager import SessionManager
-
-    from realtime.media.client import MediaClient
-
+from sessions.manager import SessionManager
+from sessions.settings import VoiceSettings
+from sessions.voice_sessions import VoiceSessions
 
 STOCK_VOICES = frozenset(
     ("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse")
@@ -60,8 +57,10 @@ class AppContext:
     settings: ServerSettings
     catalogue: Catalogue
     graph: Graph
-    sessions: "SessionManager"
-    media: "MediaClient"
+    seats: SessionManager
+    voice_sessions: VoiceSessions
+    voice_settings: VoiceSettings
+    media: MediaClient
     metrics: Metrics
     stage_statuses: Callable[[], tuple[StageStatus, ...]]
     stage_reports: Callable[[], Awaitable[tuple[StageReport, ...]]]

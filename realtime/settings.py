@@ -31,10 +31,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Events that may wait for one client; when they are all waiting its session waits, nobody else's."""
     send_timeout_s: float = 30.0
     """A client that takes none of what is sent to it for this long is let go."""
-    shutdown_s: float = 3.0
+    shutdown_s: float = 1.5
     """How long open connections get to end after a request to stop."""
     log_level: LogLevel = "info"
-    log_format: Literal["text", "json"] = "text"
 
     def __post_init__(self) -> None:
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)

@@ -14,15 +14,11 @@ class ServerEvent(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
 
 
 class SessionCreated(ServerEvent, frozen=True, kw_only=True, tag="session.created"):
-    """`resume` is extra: the token with which a client comes back."""
-
     session: Object
-    resume: Object | None = None
 
 
 class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
     session: Object
-    resume: Object | None = None
 
 
 class Error(ServerEvent, frozen=True, kw_only=True, tag="error"):

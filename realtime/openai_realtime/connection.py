@@ -1,0 +1,140 @@
+"""One client on one WebSocket, and its session: who reads, who obeys, who tells, and how it ends."""
+
+import asyncio
+from typing import NoReturn
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from engines.requests import RequestFailed
+from realtime.context import AppContext
+from realtime.errors import SERVER, ErrorBody, Refusal, refusal
+from realtime.openai_realtime import server_events
+from realtime.openai_realtime.client_events import Malformed, SessionUpdate
+from realtime.openai_realtime.inbox import Inbox
+from realtime.openai_realtime.server_events import EventEncoder, Object, ServerEvent
+from realtime.openai_realtime.session_config import WireSession, apply, shown_session
+from realtime.openai_realtime.translation import translate
+from realtime.openai_realtime.understanding import Understood, understand
+from sessions import events
+from sessions.commands import Command, CommandRefused, Configure
+from sessions.voice import VoiceSession
+from sessions.voice_config import VoiceConfig
+
+OFF_LOOP_BYTES = 256 << 10
+"""Longer messages are decoded in a thread: the largest append takes some 30 ms."""
+
+
+class Ended(Exception):
+    """The connection is over. `code` None: the client has gone, nothing can be said to it any more."""
+
+    def __init__(self, code: int | None = None, reason: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class Connection:
+    def __init__(self, context: AppContext, socket: web.WebSocketResponse[bool], session: VoiceSession, session_id: str) -> None:
+        self._context = context
+        self._socket = socket
+        self._session = session
+        self._session_id = session_id
+        self._wire = WireSession(session.config)
+        self._inbox = Inbox()
+        self._encoder = EventEncoder(session_id)
+
+    async def run(self) -> Ended:
+        """Until one side ends it. What goes wrong inside propagates to the caller's funnel."""
+        ended = Ended()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server()):
+                    tasks.create_task(work)
+        except* Ended as group:
+            ended = next(end for end in group.exceptions if isinstance(end, Ended))
+        return ended
+
+    async def _read(self) -> NoReturn:
+        """Always in receive(), or pings would go unanswered during long work."""
+        while True:
+            message = await self._socket.receive()
+            match message.type:
+                case WSMsgType.TEXT:
+                    await self._inbox.put(message.data)
+                case WSMsgType.BINARY:
+                    await self._refuse(Refusal("message: expected text, got binary", code="invalid_json"), None)
+                case _:
+                    raise Ended
+
+    async def _obey(self) -> NoReturn:
+        """One command after the other, in the order of their arrival."""
+        while True:
+            message = await self._inbox.get()
+            event_id: str | None = None
+            try:
+                understood = await self._understand(message)
+                event_id = understood.event_id
+                await self._do(understood.wish)
+            except Malformed as malformed:
+                await self._refuse(malformed.refusal, malformed.event_id)
+            except (Refusal, CommandRefused, RequestFailed) as failure:
+                await self._refuse(refusal(failure), event_id)
+
+    async def _understand(self, message: bytes) -> Understood:
+        catalogue, limit = self._context.catalogue, self._context.settings.max_append_bytes
+        if len(message) < OFF_LOOP_BYTES:
+            return understand(message, catalogue, limit)
+        return await asyncio.to_thread(understand, message, catalogue, limit)
+
+    async def _do(self, wish: SessionUpdate | Command) -> None:
+        if not isinstance(wish, SessionUpdate):
+            await self._session.handle(wish)
+            return
+        before = self._wire
+        self._wire = apply(before, wish.session, self._context.catalogue)
+        try:
+            await self._session.handle(Configure(self._wire.config))
+        except CommandRefused:
+            self._wire = before
+            raise
+
+    async def _tell(self) -> NoReturn:
+        """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
+        async for event in self._session.events():
+            for said in self._wire_events(event):
+                await self._send(said)
+            if isinstance(event, events.ResponseDone):
+                self._context.metrics.answered("realtime", event.response.status, event.response.timing)
+        raise Ended(WSCloseCode.OK, "the session has ended")
+
+    def _wire_events(self, event: events.Event) -> tuple[ServerEvent, ...]:
+        match event:
+            case events.Opened(config):
+                return (server_events.SessionCreated(session=self._shown(config)),)
+            case events.Configured(config):
+                return (server_events.SessionUpdated(session=self._shown(config)),)
+            case _:
+                return translate(event, f"conv_{self._session_id}")
+
+    def _shown(self, config: VoiceConfig) -> Object:
+        return shown_session(WireSession(config, self._wire.tracing), self._session_id)
+
+    async def _leave_with_server(self) -> NoReturn:
+        await self._context.drain.wait()
+        limit_s = self._context.settings.shutdown_s
+        message = f"the server stops within {limit_s:g} s; connect again"
+        await self._send(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="server_draining")))
+        raise Ended(WSCloseCode.SERVICE_RESTART, "the server is stopping")
+
+    async def _refuse(self, refused: Refusal, event_id: str | None) -> None:
+        body = refused.body
+        error = ErrorBody(message=body.message, type=body.type, code=body.code, param=body.param, event_id=event_id)
+        await self._send(server_events.Error(error=error))
+
+    async def _send(self, event: ServerEvent) -> None:
+        """Raises Ended when the client has gone, or takes nothing any more."""
+        try:
+            async with asyncio.timeout(self._context.settings.send_timeout_s):
+                await self._socket.send_frame(self._encoder.encode(event), WSMsgType.TEXT)
+        except (ConnectionError, TimeoutError) as gone:
+            raise Ended from gone

@@ -1,0 +1,37 @@
+"""What a person sees while models load, and when workers come and go."""
+
+from collections.abc import Callable, Iterable
+
+from engines.messages.to_gateway import StageState, StageStatus
+
+
+class Progress:
+    """`on_ready` is called once, the first time that every stage is ready."""
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float], on_ready: Callable[[], None]) -> None:
+        self._say = say
+        self._clock = clock
+        self._on_ready = on_ready
+        self._started = clock()
+        self._seen: dict[str, StageStatus] = {}
+        self._was_ready = False
+        self._ever_ready = False
+
+    def update(self, statuses: Iterable[StageStatus]) -> None:
+        current = {status.stage: status for status in statuses}
+        for name, status in current.items():
+            if status != self._seen.get(name):
+                self._say(f"  {name:<10} {status.state.value}{f': {status.note}' if status.note else ''}")
+        self._seen = current
+        ready = bool(current) and all(status.state is StageState.READY for status in current.values())
+        if ready and not self._was_ready:
+            self._told_ready()
+        self._was_ready = ready
+
+    def _told_ready(self) -> None:
+        if self._ever_ready:
+            self._say("ready again")
+            return
+        self._ever_ready = True
+        self._say(f"ready after {self._clock() - self._started:.1f} s")
+        self._on_ready()

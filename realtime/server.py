@@ -1,0 +1,178 @@
+"""A running gateway: its socket, its parts, its start and its end."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+
+import uvloop
+from aiohttp import web
+
+from engines.deployment import GraphSettings
+from engines.messages.to_gateway import StageReport
+from engines.runtime import Runtime
+from realtime.app import build_app
+from realtime.context import AppContext, Catalogue
+from realtime.deployment import Deployment
+from realtime.guard import check_exposure
+from realtime.loop_lag import watch_lag
+from realtime.media.client import MediaClient
+from realtime.metrics import Metrics
+from realtime.progress import Progress
+from sessions.manager import SessionManager
+from sessions.settings import SessionLimits
+from sessions.voice_sessions import VoiceSessions
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 512
+FORCED_EXIT_CODE = 130
+
+
+class CannotListen(OSError):
+    """The address cannot be had."""
+
+
+def run(deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `graph` is the deployment's, its weights found. Raises ExposureRefused and CannotListen."""
+    check_exposure(deployment.server, api_key)
+    with (
+        listen(deployment.server.host, deployment.server.port) as listener,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(_serve(deployment, graph, api_key, say, listener))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Raises CannotListen."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as wrong:
+        reason = wrong.strerror or str(wrong)
+        raise CannotListen(f"cannot listen on {host}:{port} ({reason}): stop what uses it, or choose another --port") from wrong
+
+
+def catalogue(graph: GraphSettings) -> Catalogue:
+    models = (f"antiphon-{graph.pipeline}", *graph.model_names())
+    return Catalogue(models, {name: voice.output for name, voice in graph.voices.items()})
+
+
+def seats(limits: SessionLimits) -> SessionManager:
+    """A session manager of the running loop."""
+    return SessionManager(
+        limits,
+        incarnation=now_us(),
+        now_us=now_us,
+        call_later=asyncio.get_running_loop().call_later,
+        on_expired=lambda session_id: log.info("session %s expired", session_id),
+    )
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+async def _serve(
+    deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None], listener: socket.socket
+) -> None:
+    gateway = Gateway(deployment, graph, api_key, say)
+    _on_signals(gateway.context.drain.begin)
+    await gateway.serve(listener)
+
+
+class Gateway:
+    def __init__(self, deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._progress = Progress(say, time.monotonic, on_ready=_settle_memory)
+        self._metrics = Metrics()
+        self._runtime = Runtime(graph, on_status=self._status_changed)
+        self._media = MediaClient(on_restart=lambda: self._metrics.worker_restarted("media"))
+        self._starts: dict[str, int] = {}
+        names, manager = catalogue(graph), seats(deployment.limits)
+        self.context = AppContext(
+            settings=deployment.server,
+            catalogue=names,
+            graph=self._runtime,
+            seats=manager,
+            voice_sessions=VoiceSessions(self._runtime, manager, deployment.voice, names.voices),
+            voice_settings=deployment.voice,
+            media=self._media,
+            metrics=self._metrics,
+            stage_statuses=self._runtime.stage_statuses,
+            stage_reports=self._stage_reports,
+            api_key=api_key,
+        )
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Until the drain begins; returns when nothing is left."""
+        runner = web.AppRunner(
+            build_app(self.context),
+            handler_cancellation=True,  # a client that disconnects aborts its work
+            shutdown_timeout=self.context.settings.shutdown_s,
+            access_log=None,  # its lines would show query strings, and tokens travel there
+        )
+        async with self._media, self._runtime.running(), _beside(watch_lag(self._metrics.loop_lag)):
+            await runner.setup()
+            await web.SockSite(runner, listener).start()
+            self._say(f"listening on {_url(listener)}")
+            self._status_changed()
+            await self.context.drain.wait()
+            self._say("stopping")
+            await runner.cleanup()
+
+    async def _stage_reports(self) -> tuple[StageReport, ...]:
+        reports = await self._runtime.reports()
+        return tuple(stage for report in reports.values() for stage in report.stages)
+
+    def _status_changed(self) -> None:
+        if self.context.drain.begun:
+            return
+        self._progress.update(self._runtime.stage_statuses())
+        for worker in self._runtime.worker_statuses():
+            for _ in range(worker.starts - self._starts.get(worker.worker, 1)):
+                self._metrics.worker_restarted(worker.worker)
+            self._starts[worker.worker] = max(1, worker.starts)
+
+
+@contextlib.asynccontextmanager
+async def _beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """`work` goes on while the block runs; when it fails, so does the block."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    """The first signal asks to stop. A second SIGINT forces; workers then end by themselves, as their stdin closes."""
+    asked = False
+
+    def interrupt() -> None:
+        nonlocal asked
+        if asked:
+            os._exit(FORCED_EXIT_CODE)
+        asked = True
+        stop()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, stop)
+
+
+def _settle_memory() -> None:
+    """What start-up has made stays for good: no full collection walks it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,104 @@
+"""The edge over a FakeGraph, with real sessions, served on loopback."""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import aiohttp
+from aiohttp import web
+
+from engines.messages.to_gateway import StageReport, StageState, StageStatus
+from fakes.graph import FakeGraph
+from realtime.app import build_app
+from realtime.context import AppContext, Catalogue
+from realtime.media.client import MediaClient
+from realtime.metrics import Metrics
+from realtime.server import seats
+from realtime.settings import ServerSettings
+from sessions.settings import SessionLimits, VoiceSettings
+from sessions.voice_sessions import VoiceSessions
+from strict_client import StrictClient
+
+CATALOGUE = Catalogue(("antiphon-voice", "voice"), {"joe": "audio", "heart": "narration"})
+REPORT = StageReport("thinker", 1, 2, 8, 40, 44, 50, "tokens", 123, {})
+
+
+class FakeStages:
+    """What the stages say about themselves; a test changes it."""
+
+    def __init__(self) -> None:
+        self.thinker = StageStatus("thinker", StageState.READY, 8)
+
+    def statuses(self) -> tuple[StageStatus, ...]:
+        return (self.thinker,)
+
+    async def reports(self) -> tuple[StageReport, ...]:
+        return (REPORT,)
+
+
+def edge_context(
+    graph: FakeGraph,
+    *,
+    limits: SessionLimits = SessionLimits(),  # noqa: B008 (a frozen value)
+    voice_settings: VoiceSettings = VoiceSettings(instructions="Be brief."),  # noqa: B008
+    stages: FakeStages | None = None,
+    **changes: Any,
+) -> AppContext:
+    """Needs a running loop. Its media client is not started: who needs one passes `media`."""
+    stages = stages or FakeStages()
+    manager = seats(limits)
+    parts: dict[str, Any] = {
+        "settings": ServerSettings(),
+        "catalogue": CATALOGUE,
+        "graph": graph,
+        "seats": manager,
+        "voice_sessions": VoiceSessions(graph, manager, voice_settings, CATALOGUE.voices),
+        "voice_settings": voice_settings,
+        "media": MediaClient(),
+        "metrics": Metrics(),
+        "stage_statuses": stages.statuses,
+        "stage_reports": stages.reports,
+    }
+    return AppContext(**(parts | changes))
+
+
+@asynccontextmanager
+async def serving(context: AppContext) -> AsyncGenerator[str]:
+    """The app on a free port of loopback, set up as the real server does; gives its URL."""
+    runner = web.AppRunner(build_app(context), handler_cancellation=True, shutdown_timeout=1.0, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
+
+
+class Edge:
+    def __init__(self, context: AppContext, graph: FakeGraph, url: str, http: aiohttp.ClientSession) -> None:
+        self.context = context
+        self.graph = graph
+        self.url = url
+        self.http = http
+
+    @asynccontextmanager
+    async def socket(self, path: str = "/v1/realtime", **options: Any) -> AsyncGenerator[StrictClient]:
+        async with self.http.ws_connect(self.url + path, max_msg_size=0, compress=0, **options) as opened:
+            socket: aiohttp.ClientWebSocketResponse = opened  # its overloads do not take options of any type
+            yield StrictClient(socket)
+
+    @asynccontextmanager
+    async def connect(self, path: str = "/v1/realtime", **options: Any) -> AsyncGenerator[StrictClient]:
+        """A session whose `session.created` has been read."""
+        async with self.socket(path, **options) as client:
+            await client.until("session.created")
+            yield client
+
+    async def idle(self) -> None:
+        """Until the graph holds nothing and every seat is free."""
+        await self.graph.wait_for(lambda: self.graph.open_requests == 0)
+        assert not self.context.seats.sessions()
+
+
+ServeEdge: TypeAlias = Callable[..., Coroutine[None, None, Edge]]
