@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from engines.parameters import Message
+from engines.payloads import Payload
 from engines.requests import Delivery, RequestFailed, RequestStream, StageTiming
 from sessions.answer_plan import AnswerPlan
 from sessions.answer_timing import AnswerClock
@@ -69,6 +70,7 @@ class Answer:
                 if not self.stopping:
                     messages = await prompt(self._plan)
                     self._stream = await self._state.graph.submit(self._plan.request(self._state, messages))
+                    await self._stream.push(Payload(), final=True)
                     await self._item.open()
                     async for delivery in self._stream:
                         await self._deliver(delivery)

@@ -78,7 +78,7 @@ class VoiceSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._state.close(kind, raised)
+        await self._state.close(raised)
 
     def events(self) -> AsyncIterator[Event]:
         """For one reader. While it does not read, nothing but its own session waits."""

@@ -44,12 +44,14 @@ class VoiceState:
     async def open(self) -> None:
         await self._tasks.__aenter__()
 
-    async def close(self, kind: type[BaseException] | None, raised: BaseException | None) -> None:
-        """Ends every task of the session; returns when none is left."""
+    async def close(self, raised: BaseException | None) -> None:
+        """Ends every task of the session; returns when none is left. `raised` is what ends the session, if anything."""
         self.events.close()
         for task in self._running:
             task.cancel()
-        await self._tasks.__aexit__(kind, raised, None)
+        # An exception of the block passes by unwrapped; a cancellation the group must know, as it may be its own.
+        cancelled = raised if isinstance(raised, asyncio.CancelledError) else None
+        await self._tasks.__aexit__(type(cancelled) if cancelled else None, cancelled, None)
 
     def spawn(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         """A task that ends with the session at the latest. An exception of it ends the session."""

@@ -5,7 +5,8 @@ What each entry stage answers:
            transcript, text or audio it waits for the end of its input and answers as the stages behind it do
   turn     the next of `end_of_turn`
   asr      the next of `transcripts`, one chunk
-  thinker  the deltas of the next of `answers`; with an audio output also speech, one clause per delta
+  thinker  the deltas of the next of `answers`, after its (empty) input has ended; with an audio output also speech,
+           one clause per delta
   talker, narrator   speech, one clause per pushed text
 Scripts are lists: each request takes the first entry, and the last one stays for all that follow.
 """
@@ -236,8 +237,9 @@ class FakeStream:
             async for item in self._speech_of_inputs(outputs[0]):
                 yield item
             return
-        if entry != "thinker":
-            await self._graph.wait_for(lambda: self._input_ended or self._stopped())
+        await self._graph.wait_for(lambda: self._input_ended or self._stopped())
+        if self._stopped():
+            return
         if entry == "turn":
             yield "end_of_turn", Payload(attributes={"probability": _next(self._graph.end_of_turn)}), 0.0, True
         if "transcript" in outputs:

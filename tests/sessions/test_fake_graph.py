@@ -3,7 +3,7 @@
 import pytest
 
 from engines.parameters import Activity, EndOfTurn, Generation
-from engines.payloads import audio
+from engines.payloads import Payload, audio
 from engines.requests import Graph, Request, RequestFailed
 from fakes.graph import FakeGraph, silence, tone
 
@@ -33,6 +33,7 @@ async def test_gates_failures_and_counts() -> None:
     graph.fail("audio", after=1)
     async with await graph.submit(request("thinker", "text", "audio")) as stream:
         assert graph.open_requests == 1
+        await stream.push(Payload(), final=True)
         seen: list[str] = []
         deliveries = aiter(stream)
         for _ in range(3):
