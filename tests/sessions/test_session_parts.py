@@ -1,0 +1,89 @@
+"""The small parts: audio buffer, event queue, stop scope, conversation's bound."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions.audio_buffer import AudioBuffer
+from sessions.conversation import Conversation
+from sessions.event_queue import EventQueue
+from sessions.events import AudioCleared, ItemDeleted
+from sessions.items import InputText, Item
+from sessions.stop_scope import StopScope
+
+
+@given(st.lists(st.binary(max_size=9), max_size=30), st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
+def test_the_buffer_is_a_window_on_what_was_appended(pieces: list[bytes], forgotten: int, start: int, end: int) -> None:
+    buffer, whole = AudioBuffer(), b"".join(pieces)
+    for number, piece in enumerate(pieces):
+        buffer.append(piece, float(number))
+    assert buffer.end == len(whole) // 2
+    buffer.forget_before(forgotten)
+    first = max(start, min(forgotten, buffer.end))
+    assert buffer.between(start, end) == whole[: 2 * buffer.end][2 * first : 2 * max(end, first)]
+
+
+def test_the_buffer_knows_when_a_sample_came() -> None:
+    buffer = AudioBuffer()
+    assert buffer.arrived_at(0) is None
+    for number in range(1, 4):
+        buffer.append(bytes(200), float(number))
+    assert [buffer.arrived_at(sample) for sample in (1, 100, 101, 300, 999)] == [1, 1, 2, 3, 3]
+    buffer.forget_before(250)
+    assert buffer.arrived_at(1) == 3
+
+
+async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None:
+    queue = EventQueue(2)
+    await queue.put(ItemDeleted("1"))
+    await queue.put(AudioCleared())
+    third = asyncio.create_task(queue.put(ItemDeleted("3")))
+    await asyncio.sleep(0)
+    assert not third.done()
+    assert queue.drop(lambda event: isinstance(event, AudioCleared)) == 1
+    await third
+    queue.close()
+    assert [event async for event in queue] == [ItemDeleted("1"), ItemDeleted("3")]
+
+
+async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:
+    scope, steps = StopScope(), list[str]()
+
+    async def work() -> str:
+        with scope:
+            steps.append("began")
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        return scope.reason
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    scope.stop("enough")
+    scope.stop("again")
+    assert await task == "enough"
+    assert steps == ["began"]
+
+
+async def test_the_tasks_own_cancellation_passes_through_a_stopped_block() -> None:
+    scope = StopScope()
+
+    async def work() -> None:
+        with scope:
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    scope.stop("enough")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_the_oldest_item_leaves_a_full_conversation() -> None:
+    conversation = Conversation(2)
+    for item_id in "abc":
+        conversation.add(Item(id=item_id, role="user", status="completed", parts=(InputText(item_id),)))
+    assert [entry.item.id for entry in conversation.entries] == ["b", "c"]
+    assert conversation.before("b") is None

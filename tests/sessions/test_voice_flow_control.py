@@ -1,0 +1,154 @@
+"""A slow reader stops its own answer and nothing else; whatever a client does, the session lives."""
+
+import asyncio
+import contextlib
+
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from fakes.graph import FakeGraph, silence, tone
+from fakes.voice_client import VoiceClient, config, settle, talking
+from sessions.commands import (
+    AppendAudio,
+    CancelResponse,
+    ClearAudio,
+    Command,
+    CommandRefused,
+    CommitAudio,
+    Configure,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    RetrieveItem,
+    TruncateItem,
+)
+from sessions.events import AudioDelta, Opened, OutputItemAdded, OutputItemDone, ResponseCreated, ResponseDone
+from sessions.items import InputText, Item
+from sessions.settings import VoiceSettings
+from sessions.voice_config import SemanticVad, ServerVad, TurnDetection
+
+
+async def test_a_slow_reader_stops_its_own_answer_only() -> None:
+    graph = FakeGraph()
+    graph.answers = [tuple(f"Sentence {number}. " for number in range(50))]
+    async with talking(graph, settings=VoiceSettings(event_queue=8)) as slow, talking() as other:
+        slow.reading.clear()
+        await slow.send(CreateResponse())
+        await settle()
+        held = len(slow.events)
+        taken = graph.streams[0].timing()["thinker"].chunks
+        assert taken <= held + 8
+        await other.send(CreateResponse())
+        assert (await other.until(ResponseDone)).response.status == "completed"
+        assert graph.streams[0].timing()["thinker"].chunks == taken
+        slow.reading.set()
+        assert (await slow.until(ResponseDone)).response.status == "completed"
+        assert len(slow.of(AudioDelta)) == 50
+
+
+async def test_barge_in_takes_back_sound_that_a_slow_reader_has_not_read() -> None:
+    graph = FakeGraph()
+    graph.answers = [tuple(f"Sentence {number}. " for number in range(50))]
+    async with talking(graph, settings=VoiceSettings(event_queue=40), voice_config=config(SemanticVad())) as client:
+        await client.say(960, 200)
+        client.reading.clear()
+        await client.say(0, 720)
+        await client.say(100)
+        read = len(client.of(AudioDelta))
+        client.reading.set()
+        assert (await client.until(ResponseDone)).response.status == "cancelled"
+        assert len(client.of(AudioDelta)) == read
+
+
+async def test_a_session_may_be_left_while_its_reader_is_stuck() -> None:
+    graph = FakeGraph()
+    graph.answers = [tuple(f"Sentence {number}. " for number in range(50))]
+    async with talking(graph, settings=VoiceSettings(event_queue=2)) as client:
+        client.reading.clear()
+        await client.send(CreateResponse())
+        await settle()
+        assert graph.open_requests == 1
+
+
+def _said(item_id: str, text: str, previous: str | None) -> Command:
+    return CreateItem(Item(id=item_id, role="user", status="completed", parts=(InputText(text),)), previous)
+
+
+def _configured(detection: TurnDetection) -> Command:
+    return Configure(config(detection))
+
+
+ITEM_IDS = st.sampled_from(["a", "b", "item_1", "item_2", "item_3", "nobody"])
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    st.builds(AppendAudio, st.sampled_from([tone(100), tone(700), silence(300), silence(1_500), b"\x01", b""])),
+    st.just(CommitAudio()),
+    st.just(ClearAudio()),
+    st.builds(CreateResponse, conversation=st.sampled_from(["auto", "none"]), modality=st.sampled_from(["audio", "text", None])),
+    st.builds(CancelResponse, st.sampled_from([None, "resp_1", "nobody"])),
+    st.builds(TruncateItem, ITEM_IDS, st.integers(0, 1), st.integers(-10, 5_000)),
+    st.builds(DeleteItem, ITEM_IDS),
+    st.builds(RetrieveItem, ITEM_IDS),
+    st.builds(_said, st.sampled_from(["", "a", "b"]), st.text(max_size=5), st.none() | st.just("root") | ITEM_IDS),
+    st.builds(
+        _configured,
+        st.sampled_from([None, SemanticVad(), ServerVad(interrupt_response=False), SemanticVad(create_response=False)]),
+    ),
+)
+SCRIPT = st.lists(st.tuples(COMMANDS, st.integers(0, 30)), max_size=25)
+
+
+async def _follow(client: VoiceClient, script: list[tuple[Command, int]]) -> None:
+    for command, turns in script:
+        with contextlib.suppress(CommandRefused):
+            await client.send(command)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+
+def _check_order(client: VoiceClient) -> None:
+    """Every answer is announced, its item closed, and it is over once; one at a time in the conversation."""
+    live: str | None = None
+    opened: set[str] = set()
+    over: set[str] = set()
+    assert isinstance(client.events[0], Opened)
+    for event in client.events:
+        match event:
+            case ResponseCreated(response=response):
+                assert response.id not in over
+                if response.conversation == "auto":
+                    assert live is None
+                    live = response.id
+            case OutputItemAdded(response_id=response_id):
+                opened.add(response_id)
+            case OutputItemDone(response_id=response_id):
+                opened.remove(response_id)
+            case AudioDelta(response_id=response_id):
+                assert response_id in opened
+            case ResponseDone(response=response):
+                assert response.id not in opened
+                assert response.id not in over
+                over.add(response.id)
+                live = None if response.id == live else live
+            case _:
+                pass
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(SCRIPT, st.sampled_from(["activity", "transcript", "text", "audio", "end_of_turn", ""]), st.integers(0, 3))
+def test_commands_in_any_order_never_break_the_session(script: list[tuple[Command, int]], failing: str, after: int) -> None:
+    async def run() -> None:
+        graph = FakeGraph()
+        if failing:
+            graph.fail(failing, after=after)
+        async with talking(graph, voice_config=config(SemanticVad())) as client:
+            await _follow(client, script)
+            await settle()
+            await client.send(CancelResponse(), Configure(config(None)), ClearAudio())
+            await settle()
+            await client.send(CreateResponse())
+            await client.until(ResponseDone, lambda done: done.response.status in ("completed", "failed"))
+            await settle()
+        _check_order(client)
+
+    asyncio.run(run())
