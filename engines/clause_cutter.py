@@ -18,7 +18,7 @@ LONGEST_CHARS = 400
 """Without any white space the text is cut here, inside a word."""
 LONGEST_LINK_TEXT, LONGEST_LINK_TARGET = 200, 300
 
-_LINK_TEXT = rf"\[[^\]\n]{{0,{LONGEST_LINK_TEXT}}}"
+_LINK_TEXT = rf"\[[^\[\]\n]{{0,{LONGEST_LINK_TEXT}}}"
 _LINK_TARGET = rf"\([^)\n]{{0,{LONGEST_LINK_TARGET}}}"
 _WORD = re.compile(rf"(?:{_LINK_TEXT}\](?:{_LINK_TARGET}\))?|\S)+")
 """A run without white space, in which a markdown link counts as one letter."""

@@ -1,7 +1,6 @@
 """The second half of a Piper voice (the HiFi-GAN decoder of VITS): windows of latent frames become samples."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.models import InvalidInput, Produced
-from engines.models.joints import ClauseJoints
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.spoken_audio import SpokenAudio
 from engines.parameters import Parameters, Speech
-from engines.payloads import Payload, Scalar, audio
-from engines.resampling import Quality, Samples, StreamResampler, to_pcm
+from engines.payloads import Payload
+from engines.resampling import Samples
 
 CHANNELS = 192
 SAMPLES_PER_FRAME = 256
@@ -25,17 +24,6 @@ WARM_FRAMES = (36, 96, 168, 344)
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: int = 1
-
-
-@dataclass(slots=True)
-class Sounding:
-    """One request. `samples` at the wanted rate have been emitted so far; `last` are the attributes of its last chunk."""
-
-    rate: int
-    resampler: StreamResampler
-    joints: ClauseJoints
-    samples: int = 0
-    last: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
 
 
 class PiperDecoder:
@@ -59,23 +47,20 @@ class PiperDecoder:
         for frames in WARM_FRAMES:
             self.decode(np.zeros((CHANNELS, frames), np.float32))
 
-    def open(self, parameters: Parameters) -> Sounding:
-        rate = cast(Speech, parameters).rate
-        # Low quality lags 1 ms and not 42: what is emitted of a clause is all of it, not all but its end.
-        return Sounding(rate, StreamResampler(SOURCE_RATE, rate, Quality.LOW), ClauseJoints(SOURCE_RATE))
+    def open(self, parameters: Parameters) -> SpokenAudio:
+        return SpokenAudio(SOURCE_RATE, cast(Speech, parameters).rate)
 
-    def batch_key(self, state: Sounding, payload: Payload) -> Hashable:
-        return None
+    def batch_key(self, state: SpokenAudio, payload: Payload) -> Hashable:
+        """Never shared: four windows in one call take four times as long as one (measured), and each would wait for all."""
+        return id(state)
 
-    def run(self, batch: Sequence[tuple[Sounding, Payload]]) -> list[list[Produced] | InvalidInput]:
-        """Rows run one by one: four windows in one call take four times as long as one (measured)."""
+    def run(self, batch: Sequence[tuple[SpokenAudio, Payload]]) -> list[list[Produced] | InvalidInput]:
         return [self._sound(state, payload) for state, payload in batch]
 
-    def flush(self, state: Sounding) -> list[Produced]:
-        rest = state.resampler.flush()
-        return [_produced(state, rest, units=0)] if len(rest) else []
+    def flush(self, state: SpokenAudio) -> list[Produced]:
+        return state.rest()
 
-    def close(self, state: Sounding) -> None:
+    def close(self, state: SpokenAudio) -> None:
         pass
 
     def decode(self, frames: NDArray[np.float32]) -> Samples:
@@ -84,7 +69,7 @@ class PiperDecoder:
             return np.zeros(0, np.float32)
         return self._session.run(["samples"], {"frames": frames[None]})[0].ravel()
 
-    def _sound(self, state: Sounding, payload: Payload) -> list[Produced] | InvalidInput:
+    def _sound(self, state: SpokenAudio, payload: Payload) -> list[Produced] | InvalidInput:
         window = payload.arrays.get("frames")
         if window is None or window.dtype != "float32" or len(window.shape) != 2 or window.shape[0] != CHANNELS:
             got = "nothing" if window is None else f"{window.dtype} of shape {window.shape}"
@@ -95,14 +80,4 @@ class PiperDecoder:
         decoded, kept = frames.shape[1], frames.shape[1] - left - right
         samples = self.decode(frames)[left * SAMPLES_PER_FRAME : (left + kept) * SAMPLES_PER_FRAME]
         pause_ms = int(attributes.get("pause_ms", 0)) if attributes.get("clause_final") is True else None
-        state.last = {name: attributes[name] for name in ("clause", "written_end", "clause_final") if name in attributes}
-        spoken = state.resampler.push(state.joints.join(samples, pause_ms))
-        return [_produced(state, spoken, units=kept, decoded=decoded)]
-
-
-def _produced(state: Sounding, samples: Samples, units: int, decoded: int = 0) -> Produced:
-    sound = audio(to_pcm(samples).tobytes(), state.rate)
-    payload = msgspec.structs.replace(sound, attributes={**sound.attributes, **state.last, "decoded": decoded})
-    pts = state.samples / state.rate
-    state.samples += len(samples)
-    return Produced(payload, pts, units)
+        return [state.chunk(samples, pause_ms, {**attributes, "decoded": decoded}, units=kept)]

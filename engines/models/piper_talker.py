@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.models import InvalidInput, Produced
+from engines.models.joints import pause_ms
 from engines.models.onnx_session import OnnxSession, onnx_session
 from engines.parameters import Parameters, Speech
 from engines.payloads import Array, Payload
@@ -23,8 +24,6 @@ NOISE_FRAMES = 512
 DURATION_DRAW, PRIOR_DRAW = 0, 1
 
 BEGIN, PAD, END = "^", "_", "$"
-SENTENCE_ENDS = ".?!…"
-SENTENCE_PAUSE_MS, CLAUSE_PAUSE_MS = 220, 80
 LONGEST_CLAUSE_CHARS = 2_000
 
 
@@ -81,8 +80,7 @@ class Talking:
 class PiperTalker:
     """Takes clauses (text); emits `frames` float32 [192, t] with the clause's attributes, `clause_final` and `pause_ms` after it.
 
-    Rows of a batch run one by one: a batch is no faster on a CPU, and durations are rounded up, so that the last bit of a
-    batched sum could change a length. The same text and seed thus always give the same frames.
+    The same text, seed and place in the answer always give the same frames.
     """
 
     units = "frames"
@@ -111,7 +109,9 @@ class PiperTalker:
         return Talking(speech)
 
     def batch_key(self, state: Talking, payload: Payload) -> Hashable:
-        return None
+        """Never shared: a batch is no faster on a CPU, and since durations are rounded up, the last bit of a batched sum could
+        change a length."""
+        return id(state)
 
     def run(self, batch: Sequence[tuple[Talking, Payload]]) -> list[list[Produced] | InvalidInput]:
         return [self._speak(state, payload) for state, payload in batch]
@@ -126,7 +126,7 @@ class PiperTalker:
         if len(payload.text) > LONGEST_CLAUSE_CHARS:
             return InvalidInput(f"text: expected a clause of at most {LONGEST_CLAUSE_CHARS} characters, got {len(payload.text)}")
         frames = self._frames(payload.text, state.speech, state.clauses)
-        attributes = {**payload.attributes, "clause_final": True, "pause_ms": _pause_ms(payload.text)}
+        attributes = {**payload.attributes, "clause_final": True, "pause_ms": pause_ms(payload.text)}
         pts = state.frames * SAMPLES_PER_FRAME / self._voice.audio.sample_rate
         state.clauses += 1
         state.frames += frames.shape[1]
@@ -160,9 +160,3 @@ def drawn_noise(seed: int, clause: int, draw: int, shape: tuple[int, ...]) -> ND
 def _ended(sounds: str) -> str:
     """With a mark at the end, as in training; a clause cut off inside its sentence goes on as after a comma."""
     return sounds if sounds[-1] in ".,;:?!…—" else sounds + ","
-
-
-def _pause_ms(text: str) -> int:
-    """The silence after a clause: a breath between sentences, hardly one inside."""
-    written = text.rstrip(" \"'”’)]*_")
-    return SENTENCE_PAUSE_MS if written and written[-1] in SENTENCE_ENDS else CLAUSE_PAUSE_MS

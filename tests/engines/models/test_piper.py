@@ -121,9 +121,8 @@ def test_chunks_as_sent_equal_one_chunk(talker: PiperTalker, decoder: PiperDecod
 def test_the_tally_of_frames_and_the_media_time(talker: PiperTalker, decoder: PiperDecoder):
     frames = talk(talker, SENTENCE)
     chunks = sound(decoder, frames)
-    emitted, decoded = (
-        sum(counts) for counts in ([c.units for c in chunks], [int(c.payload.attributes["decoded"]) for c in chunks])
-    )
+    emitted = sum(chunk.units for chunk in chunks)
+    decoded = sum(int(chunk.payload.attributes["decoded"]) for chunk in chunks if "decoded" in chunk.payload.attributes)
     assert emitted == frames_of(frames).shape[1]
     assert decoded / emitted <= 1.25
     lengths = [chunk.payload.arrays["pcm"].shape[0] for chunk in chunks]
