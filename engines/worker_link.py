@@ -71,8 +71,10 @@ class WorkerLink:
                     case _:
                         pass
                 receiver.received(self, message)
-        except ConnectionResetError:
-            pass  # killed in the middle of a frame or of our write: an end like any other
+        except FrameError:
+            raise
+        except ConnectionError:
+            pass  # killed in the middle of a read or of our write: an end like any other
         finally:
             self._lose()
             receiver.lost(self)
