@@ -111,6 +111,8 @@ class Conversation:
 
     async def _listen(self, hear: Hear) -> None:
         async for message in self._opened():
+            if message.type is aiohttp.WSMsgType.ERROR:
+                break
             if self._take(msgspec.json.decode(message.data, type=ServerEvent), hear):
                 return
         raise TalkFailed("the server closed the connection before the answer was complete; its log tells why")
