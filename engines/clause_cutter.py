@@ -31,28 +31,13 @@ _INITIALS = re.compile(r"(?:[A-Za-z]\.)+$")
 _LIST_NUMBER = re.compile(r"(?:^|\n)[ \t]*[0-9]{1,3}[.)]$")
 _BEFORE_A_NUMBER = re.compile(r"(?:No|Nos|Fig|Vol|pp?|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.$", re.IGNORECASE)
 
-CONJUNCTIONS = (
-    "and",
-    "but",
-    "or",
-    "so",
-    "because",
-    "which",
-    "while",
-    "when",
-    "if",
-    "although",
-    "though",
-    "since",
-    "unless",
-    "where",
+CONJUNCTIONS = frozenset(
+    ("and", "but", "or", "so", "because", "which", "while", "when", "if", "although", "though", "since", "unless", "where")
 )
-CLINGING = frozenset(
-    (
-        *("a", "an", "the", "this", "that", "my", "your", "our", "their", "its", "no", "not", "very"),
-        *("of", "to", "in", "on", "at", "by", "for", "with", "from", "as", "is", "are", "was", "be"),
-    )
-)
+CLINGING = CONJUNCTIONS | {
+    *("a", "an", "the", "this", "that", "my", "your", "our", "their", "its", "no", "not", "very"),
+    *("of", "to", "in", "on", "at", "by", "for", "with", "from", "as", "is", "are", "was", "be"),
+}
 """Words that no reader stops behind."""
 
 
@@ -119,7 +104,7 @@ class ClauseCutter:
                 known = at_end or following.end() < len(text)
                 if not known and any(conjunction.startswith(following[0].lower()) for conjunction in CONJUNCTIONS):
                     return None
-                if following[0].lower() in CONJUNCTIONS:
+                if following[0].lower() in CONJUNCTIONS and _may_part(word[0], following[0]):
                     return end, False
             if length > limits.most:
                 return fallback or end, False

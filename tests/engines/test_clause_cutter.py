@@ -20,6 +20,7 @@ def cut(text: str, *pieces: str) -> list[str]:
         ("Sure, I can help with that. What is it?", ["Sure, I can help with that.", " What is it?"]),
         ("The sky is blue today, because of the light.", ["The sky is blue today,", " because of the light."]),
         ("I would like to go there because it is nice.", ["I would like to go there", " because it is nice."]),
+        ("It is the process by which plants live and breathe.", ["It is the process by which plants live", " and breathe."]),
         ("Pi is about 3.14 or so. It goes on.", ["Pi is about 3.14 or so.", " It goes on."]),
         ("Use a tool, e.g. a hammer. Then stop.", ["Use a tool, e.g. a hammer.", " Then stop."]),
         ("It costs exactly $1,000.50 now. Pay it.", ["It costs exactly $1,000.50 now.", " Pay it."]),
