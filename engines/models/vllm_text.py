@@ -5,6 +5,7 @@ vLLM runs its EngineCore in a process of its own; this file is the only one that
 
 import asyncio
 import itertools
+import logging
 import multiprocessing
 import os
 from collections.abc import AsyncGenerator, Sequence
@@ -49,6 +50,7 @@ class VllmText:
     def load(cls, directory: Path, options: dict[str, object], slots: int) -> "VllmText":
         """Takes 15–20 s on two cores. Raises msgspec.ValidationError for options it does not know, and what vLLM raises."""
         chosen = msgspec.convert(options, Options)
+        logging.getLogger("vllm").setLevel(logging.WARNING)
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         return cls(directory, chosen, slots)
@@ -83,14 +85,14 @@ class VllmText:
             pass
 
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
-        from vllm import TokensPrompt
         from vllm.exceptions import VLLMClientError
+        from vllm.inputs import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError
 
         prompt = await asyncio.get_running_loop().run_in_executor(self._tokenising, self._tokens, messages)
         try:
             sampling = self._sampling(parameters, room=self._options.max_model_len - len(prompt))
-            outputs = self._engine.generate(TokensPrompt(prompt_token_ids=prompt), sampling, f"r{next(self._serial)}")
+            outputs = self._engine.generate(tokens_input(prompt), sampling, f"r{next(self._serial)}")
             async with aclosing(outputs):
                 tokens, cached = 0, 0
                 async for output in outputs:

@@ -1,0 +1,104 @@
+"""A gateway as a worker sees it: one connection, driven message by message."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from engines.chunks import Chunk
+from engines.connectors.contents import Inline
+from engines.messages import to_gateway, to_worker
+from engines.messages.framing import FrameReader, frame
+from engines.messages.to_gateway import Emit, StageState, StatusChanged, ToGateway, Welcome
+from engines.messages.to_worker import Grant, Hello, Push, ServiceClass, Submit, ToWorker
+from engines.parameters import Activity, Parameters
+from engines.payloads import Payload
+
+M = TypeVar("M", bound=ToGateway)
+
+
+class FakeGateway:
+    """Messages that a test has not asked for yet wait in `unread`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self.unread: list[ToGateway] = []
+        self._frames = FrameReader(reader, to_gateway.decoder)
+
+    @classmethod
+    async def connect(cls, path: Path) -> "FakeGateway":
+        return cls(*await asyncio.open_unix_connection(str(path)))
+
+    @classmethod
+    async def greet(cls, path: Path, server: str = "gateway") -> "FakeGateway":
+        """Connected, welcomed, and every stage has left LOADING."""
+        gateway = await cls.connect(path)
+        gateway.send(Hello(server))
+        welcome = await gateway.next(Welcome)
+        for _ in [stage for stage in welcome.stages if stage.state is StageState.LOADING]:
+            await gateway.next(StatusChanged)
+        return gateway
+
+    def send(self, *messages: ToWorker) -> None:
+        for message in messages:
+            self.writer.write(frame(to_worker.encoder.encode(message)))
+
+    def submit(
+        self,
+        request_id: str,
+        stage: str = "echo",
+        *,
+        parameters: Parameters | None = None,
+        upstream: str = "",
+        window: int = 64,
+        service_class: ServiceClass = ServiceClass.INTERACTIVE,
+    ) -> None:
+        chosen = parameters if parameters is not None else Activity()
+        self.send(Submit(request_id, "test", stage, upstream, 7, 3, "session", service_class, chosen, window))
+
+    def push(self, request_id: str, *texts: str, stage: str = "echo", final: bool = False, key: str = "") -> None:
+        """One push a text; with `final` the last one ends the input, or an empty one does when there is no text."""
+        payloads = [Payload(text, attributes={"key": key} if key else {}) for text in texts] or [Payload()]
+        for position, payload in enumerate(payloads, start=1):
+            self.send(Push(request_id, stage, Inline(payload), final and position == len(payloads)))
+
+    def grant(self, request_id: str, count: int = 1, stage: str = "echo") -> None:
+        self.send(Grant(request_id, stage, count))
+
+    async def next(self, kind: type[M], where: Callable[[M], bool] = lambda _: True) -> M:
+        """The oldest unread message of this kind; the others stay unread."""
+        for waiting in self.unread:
+            if isinstance(waiting, kind) and where(waiting):
+                self.unread.remove(waiting)
+                return waiting
+        while True:
+            message = await self._frames.next()
+            if message is None:
+                raise ConnectionError("the worker hung up")
+            if isinstance(message, kind) and where(message):
+                return message
+            self.unread.append(message)
+
+    async def chunk(self, request_id: str) -> Chunk:
+        return (await self.next(Emit, lambda emit: emit.chunk.request_id == request_id)).chunk
+
+    async def chunks(self, request_id: str) -> list[Chunk]:
+        """All that are to come, to the final one."""
+        chunks = [await self.chunk(request_id)]
+        while not chunks[-1].final:
+            chunks.append(await self.chunk(request_id))
+        return chunks
+
+    async def texts(self, request_id: str) -> list[str]:
+        return [chunk.content.payload.text for chunk in await self.chunks(request_id)]
+
+    async def hung_up(self) -> None:
+        """Returns when the worker has closed the connection."""
+        while await self._frames.next() is not None:
+            pass
+
+    async def close(self) -> None:
+        self.writer.close()
+        with suppress(ConnectionError):
+            await self.writer.wait_closed()
