@@ -1,6 +1,7 @@
 """The edge over a FakeGraph, with real sessions, served on loopback."""
 
-from collections.abc import AsyncGenerator, Callable, Coroutine
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -83,22 +84,26 @@ class Edge:
         self.http = http
 
     @asynccontextmanager
-    async def socket(self, path: str = "/v1/realtime", **options: Any) -> AsyncGenerator[StrictClient]:
-        async with self.http.ws_connect(self.url + path, max_msg_size=0, compress=0, **options) as opened:
-            socket: aiohttp.ClientWebSocketResponse = opened  # its overloads do not take options of any type
+    async def socket(
+        self, path: str = "/v1/realtime", headers: Mapping[str, str] | None = None, protocols: tuple[str, ...] = ()
+    ) -> AsyncGenerator[StrictClient]:
+        async with self.http.ws_connect(
+            self.url + path, max_msg_size=0, compress=0, headers=headers, protocols=protocols
+        ) as socket:
             yield StrictClient(socket)
 
     @asynccontextmanager
-    async def connect(self, path: str = "/v1/realtime", **options: Any) -> AsyncGenerator[StrictClient]:
+    async def connect(self) -> AsyncGenerator[StrictClient]:
         """A session whose `session.created` has been read."""
-        async with self.socket(path, **options) as client:
+        async with self.socket() as client:
             await client.until("session.created")
             yield client
 
     async def idle(self) -> None:
         """Until the graph holds nothing and every seat is free."""
-        await self.graph.wait_for(lambda: self.graph.open_requests == 0)
-        assert not self.context.seats.sessions()
+        async with asyncio.timeout(10):
+            while self.graph.open_requests or self.context.seats.sessions():  # noqa: ASYNC110 (seats ring no bell)
+                await asyncio.sleep(0)
 
 
 ServeEdge: TypeAlias = Callable[..., Coroutine[None, None, Edge]]

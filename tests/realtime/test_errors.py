@@ -1,0 +1,75 @@
+"""Every failure of a handler becomes a response in the OpenAI shape."""
+
+import msgspec
+import openai
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from engines.messages.to_gateway import ErrorKind
+from engines.requests import RequestFailed
+from fakes.edge import Edge
+from realtime.errors import Invalid, Refusal, UnknownVoice, funnel, refusal
+from sessions.commands import CommandRefused
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "retry"),
+    [
+        (ErrorKind.INVALID, 400, False),
+        (ErrorKind.ENGINE, 500, False),
+        (ErrorKind.OVERLOADED, 503, True),
+        (ErrorKind.REPLICA_LOST, 503, True),
+    ],
+)
+def test_a_failed_request_by_kind(kind: ErrorKind, status: int, retry: bool) -> None:
+    response = refusal(RequestFailed(kind, "thinker", "it broke")).response()
+    assert response.status == status
+    assert ("Retry-After" in response.headers) is retry
+
+
+def test_known_refusals_name_field_expected_and_got() -> None:
+    assert refusal(CommandRefused("bad", "no", "item.id")).body.param == "item.id"
+    assert refusal(Invalid("speed", "0.25 to 4", 9)).body.message == "speed: expected 0.25 to 4, got 9"
+    assert "joe, heart" in str(UnknownVoice("voice", "x", ("joe", "heart")))
+    assert refusal(msgspec.DecodeError("bad")).body.code == "invalid_json"
+    assert len(str(Invalid("input", "less", "x" * 10_000))) < 200
+
+
+async def test_nowhere_and_wrong_methods(edge: Edge) -> None:
+    async with edge.http.get(f"{edge.url}/v1/nothing") as answer:
+        assert answer.status == 404
+        assert "/v1/nothing" in (await answer.json())["error"]["message"]
+    async with edge.http.put(f"{edge.url}/v1/models") as answer:
+        assert answer.status == 405
+        assert "GET" in (await answer.json())["error"]["message"]
+
+
+async def test_a_plain_request_to_the_socket_is_told_so(edge: Edge) -> None:
+    async with edge.http.get(f"{edge.url}/v1/realtime") as answer:
+        assert answer.status == 400
+        assert "error" in await answer.json()
+
+
+async def test_the_stock_client_reads_our_errors(edge: Edge) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{edge.url}/v1", api_key="none", max_retries=0) as stock:
+        with pytest.raises(openai.NotFoundError) as refused:
+            await stock.models.retrieve("gpt-9")
+    assert refused.value.code == "model_not_found"
+
+
+async def test_the_unforeseen_is_logged_and_told_without_details(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(_request: web.Request) -> web.StreamResponse:
+        raise ZeroDivisionError("secret detail")
+
+    response = await funnel(make_mocked_request("GET", "/x"), broken)
+    assert isinstance(response, web.Response)
+    assert response.status == 500
+    assert response.text is not None
+    assert "secret detail" not in response.text
+    assert "secret detail" in caplog.text
+
+
+def test_a_refusal_is_an_openai_error() -> None:
+    body = msgspec.json.decode(Refusal("no", code="c", field="f").response().text or "")
+    assert body["error"] == {"message": "no", "type": "invalid_request_error", "code": "c", "param": "f", "event_id": None}

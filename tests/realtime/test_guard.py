@@ -1,0 +1,118 @@
+"""No web page drives a server on loopback, and no stranger one that is open to others."""
+
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.edge import Edge, ServeEdge
+from realtime.guard import ExposureRefused, check_exposure, is_loopback
+from realtime.settings import ServerSettings
+
+FRIEND = "https://friend.example"
+
+
+async def status(edge: Edge, headers: Mapping[str, str], path: str = "/healthz", method: str = "GET") -> int:
+    async with edge.http.request(method, edge.url + path, headers=headers) as answer:
+        if answer.status >= 400:
+            assert set((await answer.json())["error"]) == {"message", "type", "code", "param", "event_id"}
+        return answer.status
+
+
+async def handshake_status(edge: Edge, headers: Mapping[str, str], protocols: tuple[str, ...] = ()) -> int:
+    try:
+        async with edge.socket(headers=headers, protocols=protocols) as client:
+            await client.until("session.created")
+            return 101
+    except aiohttp.WSServerHandshakeError as refused:
+        return refused.status
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:1", "[::1]:8080", "a.localhost", "localhost."]
+)
+async def test_names_of_this_machine_are_answered(edge: Edge, host: str) -> None:
+    assert await status(edge, {"Host": host}) == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "10.0.0.1", "[::2]", "[", "@"]
+)
+async def test_a_rebound_name_is_not(edge: Edge, host: str) -> None:
+    assert await status(edge, {"Host": host}) == 403
+    assert await handshake_status(edge, {"Host": host}) == 403
+
+
+async def test_the_operator_may_allow_a_name(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(settings=ServerSettings(allowed_hosts=("voice.example",)))
+    assert await status(edge, {"Host": "voice.example:443"}) == 200
+    assert await status(edge, {"Host": "other.example"}) == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "file://", "", "http://127.0.0.1"])
+async def test_pages_of_others_reach_nothing(edge: Edge, origin: str) -> None:
+    headers = {"Origin": origin}
+    assert await status(edge, headers) == 403
+    assert await status(edge, headers, "/v1/audio/speech", "POST") == 403
+    assert await handshake_status(edge, headers) == 403
+    assert not edge.graph.requests
+
+
+@pytest.mark.parametrize(("site", "expected"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)])
+async def test_a_request_without_an_origin_says_where_it_comes_from(edge: Edge, site: str, expected: int) -> None:
+    assert await status(edge, {"Sec-Fetch-Site": site}) == expected
+
+
+async def test_our_own_pages_may_call(edge: Edge) -> None:
+    assert await status(edge, {"Origin": edge.url}) == 200
+    assert await handshake_status(edge, {"Origin": edge.url}) == 101
+
+
+async def test_a_friends_page_may_call_and_read(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(settings=ServerSettings(allowed_origins=(FRIEND,)))
+    asks = {"Origin": FRIEND, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    async with edge.http.options(f"{edge.url}/v1/audio/speech", headers=asks) as preflight:
+        assert preflight.status == 204
+        assert preflight.headers["Access-Control-Allow-Origin"] == FRIEND
+        assert "authorization" in preflight.headers["Access-Control-Allow-Headers"]
+        assert "POST" in preflight.headers["Access-Control-Allow-Methods"]
+    async with edge.http.get(f"{edge.url}/nothing", headers={"Origin": FRIEND}) as answer:
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (404, FRIEND)
+    assert await handshake_status(edge, {"Origin": FRIEND}) == 101
+    async with edge.http.options(edge.url + "/v1/models", headers=asks | {"Origin": "https://evil.example"}) as preflight:
+        assert preflight.status == 403
+        assert "Access-Control-Allow-Origin" not in preflight.headers
+
+
+async def test_a_key_is_asked_for_under_v1_only(serve_edge: ServeEdge, caplog: pytest.LogCaptureFixture) -> None:
+    edge = await serve_edge(api_key="hush-hush")
+    assert await status(edge, {}) == 200
+    assert await status(edge, {}, "/v1/models") == 401
+    assert await status(edge, {"Authorization": "Bearer wrong"}, "/v1/models") == 401
+    assert await status(edge, {"Authorization": "Basic hush-hush"}, "/v1/models") == 401
+    assert await status(edge, {"Authorization": "Bearer hush-hush"}, "/v1/models") == 200
+    assert await handshake_status(edge, {}) == 401
+    assert await handshake_status(edge, {"Authorization": "Bearer hush-hush"}) == 101
+    assert await handshake_status(edge, {}, ("realtime", "openai-insecure-api-key.hush-hush")) == 101
+    assert await handshake_status(edge, {}, ("realtime", "openai-insecure-api-key.wrong")) == 401
+    assert "hush-hush" not in caplog.text
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "voice.example"])
+def test_without_a_key_only_loopback_is_served(host: str) -> None:
+    with pytest.raises(ExposureRefused, match="ANTIPHON_API_KEY"):
+        check_exposure(ServerSettings(host=host), None)
+    check_exposure(ServerSettings(host=host), "key")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_loopback_needs_no_key(host: str) -> None:
+    check_exposure(ServerSettings(host=host), None)
+
+
+@given(st.text())
+def test_only_loopback_is_loopback(host: str) -> None:
+    name = host.rstrip(".").lower()
+    assert not is_loopback(host) or name.endswith("localhost") or name.startswith(("127.", "::1", "0:", "::ffff:127", "0000:"))

@@ -1,0 +1,67 @@
+import pytest
+
+from engines.messages.to_gateway import StageState, StageStatus
+from fakes.edge import Edge, FakeStages, ServeEdge
+from realtime.health import report
+
+
+async def test_alive_and_ready(edge: Edge) -> None:
+    async with edge.http.get(f"{edge.url}/healthz") as answer:
+        assert (answer.status, await answer.text()) == (200, "OK")
+    async with edge.http.get(f"{edge.url}/readyz") as answer:
+        assert answer.status == 200
+        assert (await answer.json())["status"] == "ready"
+
+
+async def test_not_ready_says_what_is_loading(serve_edge: ServeEdge) -> None:
+    stages = FakeStages()
+    stages.thinker = StageStatus("thinker", StageState.LOADING, 8, "warming up")
+    edge = await serve_edge(stages=stages)
+    async with edge.http.get(f"{edge.url}/readyz") as answer:
+        assert answer.status == 503
+        body = await answer.json()
+    assert body["status"] == "loading"
+    assert body["waiting_for"] == ["thinker"]
+    assert body["stages"]["thinker"]["note"] == "warming up"
+
+
+async def test_a_draining_server_is_not_ready(edge: Edge) -> None:
+    edge.context.drain.begin()
+    async with edge.http.get(f"{edge.url}/readyz") as answer:
+        assert (answer.status, (await answer.json())["status"]) == (503, "draining")
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([], "loading"),
+        ([StageState.READY, StageState.LOADING], "loading"),
+        ([StageState.READY, StageState.FAILED], "failed"),
+        ([StageState.READY, StageState.READY], "ready"),
+    ],
+)
+def test_the_whole_is_as_ready_as_its_parts(states: list[StageState], expected: str) -> None:
+    statuses = [StageStatus(f"stage{number}", state, 1) for number, state in enumerate(states)]
+    assert report(statuses, draining=False).status == expected
+
+
+async def test_metrics_tell_of_answers_stages_and_sessions(edge: Edge) -> None:
+    async with edge.connect() as client:
+        await client.write("Hello")
+        await client.send("response.create")
+        await client.until("response.done")
+        async with edge.http.get(f"{edge.url}/metrics") as answer:
+            lines = (await answer.text()).splitlines()
+    for expected in (
+        'antiphon_requests_total{outcome="completed",source="realtime"} 1.0',
+        'antiphon_ttft_seconds_count{source="realtime"} 1.0',
+        'antiphon_ttfa_seconds_count{source="realtime"} 1.0',
+        'antiphon_answer_seconds_count{source="realtime"} 1.0',
+        'antiphon_rtf_count{source="realtime"} 1.0',
+        'antiphon_stage_queue_seconds_count{stage="thinker"} 1.0',
+        'antiphon_stage_run_seconds_count{stage="thinker"} 1.0',
+        "antiphon_sessions_active 1.0",
+        'antiphon_stage_active{stage="thinker"} 1.0',
+        'antiphon_stage_produced_total{stage="thinker",units="tokens"} 123.0',
+    ):
+        assert expected in lines
