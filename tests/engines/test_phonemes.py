@@ -19,7 +19,17 @@ def test_tie_marks_diphthongs():
 
 
 @pytest.mark.parametrize(
-    "text", ["-v de hello", "--help", "hel\x00lo", "<speak>hello</speak>", "[[h@l]] hello", "hello " * 500, "$(id) `id` ; id"]
+    "text",
+    [
+        "-v de hello",
+        "--help",
+        "hel\x00lo",
+        "<speak>hello</speak>",
+        "[[h@l]] hello",
+        "hello " * 500,
+        "$(id) `id` ; id",
+        "\ud800 hello",
+    ],
 )
 def test_hostile_text_is_only_read(text: str):
     assert phonemes(text)

@@ -118,6 +118,18 @@ def test_chunks_as_sent_equal_one_chunk(talker: PiperTalker, decoder: PiperDecod
     assert np.abs(pcm(chunks).astype(np.int32) - pcm(one_chunk)).max() <= 2
 
 
+def test_requests_that_run_side_by_side_hear_nothing_of_each_other(talker: PiperTalker, decoder: PiperDecoder):
+    texts = [SENTENCE, "Something else is said over here, at the same time."]
+    queues = [FrameWindows(JOE).feed(talk(talker, text)) for text in texts]
+    states = [decoder.open(JOE) for _ in texts]
+    outs: list[list[Produced]] = [[] for _ in texts]
+    for step in range(max(map(len, queues))):
+        for row in (row for row, queue in enumerate(queues) if step < len(queue)):
+            outs[row] += rows(decoder.run([(states[row], queues[row][step])])[0])
+    for text, state, out in zip(texts, states, outs, strict=True):
+        assert np.array_equal(pcm(out + decoder.flush(state)), pcm(sound(decoder, talk(talker, text))))
+
+
 def test_the_tally_of_frames_and_the_media_time(talker: PiperTalker, decoder: PiperDecoder):
     frames = talk(talker, SENTENCE)
     chunks = sound(decoder, frames)
