@@ -157,7 +157,7 @@ def _rule(pattern: str, said: Callable[[re.Match[str]], str], *, ignore_case: bo
 
 
 _TIME_OF_DAY = r"(?P<h>[01]?[0-9]|2[0-4])"
-_HALF = r"(?P<half>[ap]\.?m(?:\.(?=\s+[a-z])|\b))"
+_HALF = r"(?P<half>[ap]\.?m(?:\.(?=\s+(?-i:[a-z]))|\b))"
 
 RULES: tuple[Rule, ...] = (
     _rule(_NOT_INSIDE + r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})(?![\w-])", _iso_date),

@@ -29,6 +29,7 @@ SAID = {
     "25/12/2024": "December twenty-fifth, twenty twenty-four",
     "99/99/2024": "ninety-nine slash ninety-nine slash two thousand and twenty-four",
     "7:30, 14:05, 7:00": "seven thirty, fourteen oh five, seven o'clock",
+    "At 5 pm. Then": "At five p m. Then",
     "7:05 p.m. and 3 PM": "seven oh five p m and three p m",
     "25 °C, 5km, 1 km": "twenty-five degrees Celsius, five kilometers, one kilometer",
     "120 km/h": "one hundred and twenty kilometers per hour",
