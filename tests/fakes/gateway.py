@@ -53,9 +53,10 @@ class FakeGateway:
         upstream: str = "",
         window: int = 64,
         service_class: ServiceClass = ServiceClass.INTERACTIVE,
+        pipeline: str = "test",
     ) -> None:
         chosen = parameters if parameters is not None else Activity()
-        self.send(Submit(request_id, "test", stage, upstream, 7, 3, "session", service_class, chosen, window))
+        self.send(Submit(request_id, pipeline, stage, upstream, 7, 3, "session", service_class, chosen, window))
 
     def push(self, request_id: str, *texts: str, stage: str = "echo", final: bool = False, key: str = "") -> None:
         """One push a text; with `final` the last one ends the input, or an empty one does when there is no text."""

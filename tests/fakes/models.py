@@ -4,11 +4,14 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Hashable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from engines.models import InvalidInput, Produced
 from engines.models.text import ModelDied, TextDelta
 from engines.parameters import Activity, Generation, Message, Parameters
 from engines.payloads import Payload
+
+T = TypeVar("T")
 
 
 class ScriptedModel:
@@ -26,6 +29,7 @@ class ScriptedModel:
         self.threads: set[str] = set()
         self._loop = loop
         self._began: asyncio.Queue[list[str]] = asyncio.Queue()
+        self._closed: asyncio.Queue[None] = asyncio.Queue()
         self._free = threading.Event()
         self._free.set()
 
@@ -45,6 +49,10 @@ class ScriptedModel:
         """The texts of the next call of `run`, as soon as it has begun."""
         return await self._began.get()
 
+    async def closes(self) -> None:
+        """Returns once for every call of `close`."""
+        await self._closed.get()
+
     def warm_up(self) -> None: ...
 
     def open(self, parameters: Parameters) -> list[str]:
@@ -63,8 +71,7 @@ class ScriptedModel:
         texts = [payload.text for _, payload in batch]
         self.threads.add(threading.current_thread().name)
         self.batches.append(texts)
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._began.put_nowait, texts)
+        self._tell(self._began, texts)
         self._free.wait()
         if "raise" in texts:
             raise RuntimeError("scripted")
@@ -76,6 +83,11 @@ class ScriptedModel:
     def close(self, state: object) -> None:
         self.threads.add(threading.current_thread().name)
         self.closed += 1
+        self._tell(self._closed, None)
+
+    def _tell(self, queue: asyncio.Queue[T], item: T) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(queue.put_nowait, item)
 
     def _row(self, text: str) -> list[Produced] | InvalidInput:
         if text == "invalid":
@@ -97,6 +109,11 @@ class ScriptedTextModel:
         self._dead = asyncio.Event()
 
     async def warm_up(self) -> None: ...
+
+    async def ending(self, messages: Sequence[Message]) -> float:
+        """More words, more finished."""
+        self.conversations.append(list(messages))
+        return -1.0 / len(messages[-1].content.split())
 
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
         self.conversations.append(list(messages))

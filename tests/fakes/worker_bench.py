@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engines.bridges.transcript_prompt import TranscriptPrompt
+from engines.models.text import ModelDied
 from engines.parameters import Activity, Generation
 from engines.pipeline import Edge, ExecutionType, Output, Pipeline, Stage
 from engines.worker.ar import ArEngine
@@ -38,6 +39,8 @@ class Bench:
         self.text_model = ScriptedTextModel()
         self.batch = BatchSpec()
         self.slots = 8
+        self.broken = ""
+        """The stage whose model cannot be loaded."""
         self.loading_may_end = asyncio.Event()
         self.loading_may_end.set()
         self.running: asyncio.Task[None] | None = None
@@ -69,14 +72,28 @@ class Bench:
         self.model.release()
         for gateway in self._gateways:
             await gateway.close()
-        if self.running is not None and self._worker is not None:
+        if self.running is not None:
             self.running.cancel()
             with suppress(asyncio.CancelledError):
                 await self.running
+        if self._worker is not None:
             self._worker.shutdown()
+
+    async def model_died(self) -> bool:
+        """Waits until the worker has ended by itself; whether that was why."""
+        assert self.running is not None
+        running, self.running = self.running, None
+        died = False
+        try:
+            await running
+        except* ModelDied:
+            died = True
+        return died
 
     async def _load(self, stage: Stage, spec: StageSpec) -> Engine:
         await self.loading_may_end.wait()
+        if stage.name == self.broken:
+            raise FileNotFoundError("no weights")
         if stage.execution is ExecutionType.AR:
             return ArEngine(spec.stage, self.text_model, spec.slots)
         model = self.model if spec.stage == "echo" else ScriptedModel()
