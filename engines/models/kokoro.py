@@ -1,4 +1,4 @@
-"""Kokoro-82M: a clause of text becomes audio in one piece. Nicer than Piper and about four times slower."""
+"""Kokoro-82M: a clause of text becomes audio in one piece. Nicer than Piper and about seven times slower."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -107,7 +107,7 @@ def test_joined_windows_equal_whole_decoding(talker: PiperTalker, decoder: Piper
 
 
 def test_chunks_as_sent_equal_one_chunk(talker: PiperTalker, decoder: PiperDecoder):
-    """After trimming, resampling and rounding to 16 bits: at most one step of rounding apart."""
+    """After trimming, resampling and rounding to 16 bits: two steps of 2⁻¹⁵ are 6e-5."""
     frames = talk(talker, SENTENCE)
     whole = Payload(arrays=frames.arrays, attributes={**frames.attributes, "left": 0, "right": 0})
     state = decoder.open(JOE)
@@ -144,7 +144,7 @@ def test_the_tally_of_frames_and_the_media_time(talker: PiperTalker, decoder: Pi
 
 def test_the_first_chunk_is_voiced_from_its_start(talker: PiperTalker, decoder: PiperDecoder):
     first = pcm(sound(decoder, talk(talker, "The capital of France is Paris."))[:1])
-    assert np.flatnonzero(np.abs(first) > 300)[0] <= 0.025 * 24_000
+    assert np.flatnonzero(np.abs(first) > 130)[0] <= 0.025 * 24_000
 
 
 def test_frames_of_a_wrong_shape_are_refused(decoder: PiperDecoder):
