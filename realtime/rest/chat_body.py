@@ -59,7 +59,7 @@ class ChatBody(msgspec.Struct, frozen=True):
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     stop: str | tuple[str, ...] | None = None
-    seed: Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)] | None = None
+    seed: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     n: int | None = None
     modalities: tuple[str, ...] | None = None
     audio: AudioOutput | None = None

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 from aiohttp import BodyPartReader, web
+from aiohttp.http import HttpProcessingError
 
 from engines.messages.to_worker import ServiceClass
 from realtime.context import CONTEXT
@@ -75,7 +76,7 @@ async def _read_form(request: web.Request, upload: MediaJob) -> Form:
                 await _pass_on(part, upload, request.app[CONTEXT].settings.max_body_bytes)
             elif part.name:
                 fields[part.name] = await _field(part)
-    except (ValueError, UnicodeDecodeError) as broken:
+    except (ValueError, HttpProcessingError) as broken:
         raise Refusal(f"body: expected multipart/form-data, got something broken ({broken})", code="invalid_body") from broken
     if not has_file:
         raise Refusal("file: expected an audio file, got none", code="missing_required_parameter", field="file")

@@ -101,7 +101,7 @@ async def test_the_voice_chooses_the_stages(
     ],
 )
 async def test_bad_fields_are_named(
-    http: aiohttp.ClientSession, graph: FakeGraph, changes: dict[str, object], field: str, words: str
+    http: aiohttp.ClientSession, graph: FakeGraph, changes: dict[str, Any], field: str, words: str
 ) -> None:
     error = await refused(http, **changes)
     assert error["param"] == field
