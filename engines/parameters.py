@@ -31,7 +31,8 @@ class Recognition(msgspec.Struct, frozen=True, tag="recognition"):
 class Generation(msgspec.Struct, frozen=True, tag="generation"):
     """Text from the language model. When the stage is fed by recognition, the transcript becomes the last user message.
 
-    `max_tokens` None means what fits into the model's context.
+    `max_tokens` None means what fits into the model's context. `weigh_ending` asks for no text: the final chunk's attribute
+    `ending` is the log-probability that the last message ends where it does, rather than goes on.
     """
 
     messages: tuple[Message, ...] = ()
@@ -41,6 +42,7 @@ class Generation(msgspec.Struct, frozen=True, tag="generation"):
     repetition_penalty: float = 1.1
     stop: tuple[str, ...] = ()
     seed: int | None = None
+    weigh_ending: bool = False
 
 
 class Speech(msgspec.Struct, frozen=True, tag="speech"):

@@ -1,1 +1,1 @@
-"""Bridges: the pure functions on the edges of a pipeline. Each keeps the state of one request and runs in the downstream worker."""
+"""Bridges: the pure functions on the edges of a pipeline. Each serves one request and runs in the downstream worker."""

@@ -40,6 +40,13 @@ class TextModel(Protocol):
         """
         ...
 
+    async def ending(self, messages: Sequence[Message]) -> float:
+        """Log-probability that the last message ends here: the model would next close it, or put a mark that ends a sentence.
+
+        Raises what `generate` raises.
+        """
+        ...
+
     async def died(self) -> None:
         """Returns when the model can serve no more."""
         ...

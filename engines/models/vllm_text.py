@@ -6,6 +6,7 @@ vLLM runs its EngineCore in a process of its own; this file is the only one that
 import asyncio
 import itertools
 import logging
+import math
 import multiprocessing
 import os
 from collections.abc import AsyncGenerator, Sequence
@@ -21,7 +22,11 @@ from engines.models.text import ModelDied, TextDelta
 from engines.parameters import Generation, Message
 
 if TYPE_CHECKING:
-    from vllm import SamplingParams
+    from vllm import RequestOutput, SamplingParams
+
+ENDING_MARKS = (".", "?", "!", ".\n", "?\n")
+LIKELIEST = 20
+"""How many next tokens vLLM tells the probability of: what is not among them adds nothing that matters."""
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the model runs inside EngineCore: two processes and not three
@@ -77,6 +82,8 @@ class VllmText:
         self._tokenizer = self._engine.get_tokenizer()
         self._tokenising = ThreadPoolExecutor(1, thread_name_prefix="tokeniser")
         self._serial = itertools.count()
+        marks = (self._tokenizer.encode(mark, add_special_tokens=False) for mark in ENDING_MARKS)
+        self._endings = {self._tokenizer.eos_token_id, *(mark[0] for mark in marks if len(mark) == 1)}
 
     async def warm_up(self) -> None:
         """Also leaves the warm prompt in the prefix cache."""
@@ -85,23 +92,42 @@ class VllmText:
             pass
 
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
+        prompt = await self._tokenised(messages, open_ended=False)
+        tokens, cached = 0, 0
+        async with aclosing(self._outputs(prompt, self._sampling(parameters, self._room(prompt)))) as outputs:
+            async for output in outputs:
+                completion = output.outputs[0]
+                tokens += len(completion.token_ids)
+                cached = output.num_cached_tokens or cached
+                reason = completion.finish_reason
+                finish = "" if reason is None else "length" if reason == "length" else "stop"
+                yield TextDelta(completion.text, len(prompt), cached, tokens, finish)
+
+    async def ending(self, messages: Sequence[Message]) -> float:
+        """One prefill; what stands before the last message is in the prefix cache."""
+        from vllm import SamplingParams
+
+        prompt = await self._tokenised(messages, open_ended=True)
+        sampling = SamplingParams(max_tokens=1, temperature=0.0, logprobs=LIKELIEST, detokenize=False)
+        next_tokens: dict[int, float] = {}
+        async with aclosing(self._outputs(prompt, sampling)) as outputs:
+            async for output in outputs:
+                for place in output.outputs[0].logprobs or ():
+                    next_tokens = {token: weight.logprob for token, weight in place.items()}
+        likely = [next_tokens[token] for token in self._endings if token in next_tokens]
+        return math.log(sum(map(math.exp, likely))) if likely else min(next_tokens.values(), default=-math.inf)
+
+    async def _outputs(self, prompt: list[int], sampling: "SamplingParams") -> "AsyncGenerator[RequestOutput, None]":
+        """vLLM's outputs; its refusals and its death as ours."""
         from vllm.exceptions import VLLMClientError
         from vllm.inputs import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        prompt = await asyncio.get_running_loop().run_in_executor(self._tokenising, self._tokens, messages)
         try:
-            sampling = self._sampling(parameters, room=self._options.max_model_len - len(prompt))
             outputs = self._engine.generate(tokens_input(prompt), sampling, f"r{next(self._serial)}")
             async with aclosing(outputs):
-                tokens, cached = 0, 0
                 async for output in outputs:
-                    completion = output.outputs[0]
-                    tokens += len(completion.token_ids)
-                    cached = output.num_cached_tokens or cached
-                    reason = completion.finish_reason
-                    finish = "" if reason is None else "length" if reason == "length" else "stop"
-                    yield TextDelta(completion.text, len(prompt), cached, tokens, finish)
+                    yield output
         except EngineDeadError as dead:
             raise ModelDied("vLLM's EngineCore died") from dead
         except VLLMClientError as refused:
@@ -124,14 +150,23 @@ class VllmText:
         self._tokenising.shutdown(wait=False)
         self._engine.shutdown()
 
-    def _tokens(self, messages: Sequence[Message]) -> list[int]:
-        """Raises InvalidInput for a prompt that leaves no room for an answer, without tokenising what cannot fit."""
+    async def _tokenised(self, messages: Sequence[Message], *, open_ended: bool) -> list[int]:
+        return await asyncio.get_running_loop().run_in_executor(self._tokenising, self._tokens, messages, open_ended)
+
+    def _room(self, prompt: list[int]) -> int:
+        return self._options.max_model_len - len(prompt)
+
+    def _tokens(self, messages: Sequence[Message], open_ended: bool) -> list[int]:
+        """`open_ended`: the last message is not closed.
+
+        Raises InvalidInput for a prompt that leaves no room for an answer, without tokenising what cannot fit.
+        """
         from jinja2 import TemplateError
 
         conversation: list[Any] = [{"role": message.role, "content": message.content} for message in messages]
         try:
             text = self._tokenizer.apply_chat_template(  # pyright: ignore[reportUnknownMemberType] (untyped **kwargs)
-                conversation, add_generation_prompt=True, tokenize=False
+                conversation, add_generation_prompt=not open_ended, continue_final_message=open_ended, tokenize=False
             )
         except TemplateError as refused:
             raise InvalidInput(f"messages: the model's chat template refuses them: {refused}") from refused
@@ -145,7 +180,7 @@ class VllmText:
             raise InvalidInput(f"messages: expected fewer than {limit} tokens, got {len(tokens)}")
         return tokens
 
-    def _sampling(self, parameters: Generation, *, room: int) -> "SamplingParams":
+    def _sampling(self, parameters: Generation, room: int) -> "SamplingParams":
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 

@@ -90,7 +90,10 @@ class ArEngine:
             text = await self._input(request)
             if not text and request.submit.upstream:
                 return lambda: self._finish(request, Payload(attributes=usage(None)), ChunkTiming(0.0, 0.0))
-            return await self._generate(request, conversation(request.submit.parameters, text))
+            messages = conversation(request.submit.parameters, text)
+            if asks_for_ending(request.submit.parameters):
+                return await self._weigh(request, messages)
+            return await self._generate(request, messages)
         except Exception as error:  # a language model may raise anything; it ends this request only
             kind, message = describe(error)
             if not isinstance(error, InvalidInput | ModelDied):
@@ -136,6 +139,13 @@ class ArEngine:
         finally:
             self._generating -= 1
 
+    async def _weigh(self, request: StageRequest, messages: Sequence[Message]) -> Callable[[], None]:
+        self._counters.items += 1
+        asked = self._clock()
+        ending = await self._model.ending(messages)
+        timing = ChunkTiming((asked - (request.input_ended_at or asked)) * 1000, (self._clock() - asked) * 1000)
+        return lambda: self._finish(request, Payload(attributes={"ending": ending}), timing)
+
     def _count(self, tokens: int, run_ms: float) -> None:
         """The model does not tell its steps: a token is counted as one, with the number of answers under way as its batch."""
         self._counters.produced += tokens
@@ -163,6 +173,10 @@ def conversation(parameters: Parameters, text: str) -> tuple[Message, ...]:
     if not parameters.messages and not spoken:
         raise InvalidInput("messages: expected at least one message, got none")
     return (*parameters.messages, *spoken)
+
+
+def asks_for_ending(parameters: Parameters) -> bool:
+    return isinstance(parameters, Generation) and parameters.weigh_ending
 
 
 def usage(last: TextDelta | None) -> dict[str, Scalar]:
