@@ -36,7 +36,8 @@ class Catalogue(msgspec.Struct, frozen=True):
 
     @property
     def default_voice(self) -> str:
-        return next(iter(self.voices))
+        """Empty when nothing here speaks."""
+        return next(iter(self.voices), "")
 
     def voice(self, field: str, name: str) -> str:
         """The voice meant by `name`. Stock clients name OpenAI's own voices unasked, so those stand for the default one.
@@ -45,7 +46,7 @@ class Catalogue(msgspec.Struct, frozen=True):
         """
         if name in self.voices:
             return name
-        if name in STOCK_VOICES:
+        if name in STOCK_VOICES and self.voices:
             return self.default_voice
         raise UnknownVoice(field, name, tuple(self.voices))
 

@@ -13,8 +13,9 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 import uvloop
 from aiohttp import web
 
-from engines.deployment import GraphSettings
+from engines.deployment import GraphSettings, with_weights
 from engines.messages.to_gateway import StageReport
+from engines.phonemes import find_espeak
 from engines.runtime import Runtime
 from realtime.app import build_app
 from realtime.context import AppContext, Catalogue
@@ -32,20 +33,28 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 512
 FORCED_EXIT_CODE = 130
+PHONEME_MODELS = {"piper_talker", "kokoro"}
+"""These speak by way of the program espeak-ng."""
 
 
 class CannotListen(OSError):
     """The address cannot be had."""
 
 
-def run(deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `graph` is the deployment's, its weights found. Raises ExposureRefused and CannotListen."""
+def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, CannotListen, WeightsError, EspeakMissing."""
     check_exposure(deployment.server, api_key)
-    with (
-        listen(deployment.server.host, deployment.server.port) as listener,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
-        runner.run(_serve(deployment, graph, api_key, say, listener))
+    with listen(deployment.server.host, deployment.server.port) as listener:
+        graph = with_weights(deployment.graph)
+        _check_programs(graph)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(deployment, graph, api_key, say, listener))
+
+
+def _check_programs(graph: GraphSettings) -> None:
+    """Raises EspeakMissing."""
+    if PHONEME_MODELS & {stage.model for stage in graph.stages.values()}:
+        find_espeak()
 
 
 def listen(host: str, port: int) -> socket.socket:

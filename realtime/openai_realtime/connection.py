@@ -27,7 +27,7 @@ OFF_LOOP_BYTES = 256 << 10
 class Ended(Exception):
     """The connection is over. `code` None: the client has gone, nothing can be said to it any more."""
 
-    def __init__(self, code: int | None = None, reason: str = "") -> None:
+    def __init__(self, code: int | None = None, reason: str = "the client has gone") -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from engines import logs
 from realtime.context import CONTEXT, AppContext
@@ -26,6 +26,7 @@ def routes() -> list[web.RouteDef]:
 
 async def realtime(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
+    _check_protocols(request)
     _check_query(request, context)
     if context.drain.begun:
         raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=5)
@@ -47,7 +48,10 @@ async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) ->
     try:
         async with context.voice_sessions.open(_first_config(context)) as (session, attachment):
             with logs.about(session=attachment.session_id):
-                return await Connection(context, socket, session, attachment.session_id).run()
+                log.info("session opened")
+                ended = await Connection(context, socket, session, attachment.session_id).run()
+                log.info("session ends: %s", ended.reason)
+                return ended
     except SeatRefused as full:
         await _say_last(socket, ErrorBody(message=str(full), type=SERVER, code="session_limit_reached"))
         return Ended(WSCloseCode.TRY_AGAIN_LATER, "no free session")
@@ -60,7 +64,10 @@ async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) ->
 def _first_config(context: AppContext) -> VoiceConfig:
     catalogue = context.catalogue
     return VoiceConfig(
-        model=catalogue.default_model, instructions=context.voice_settings.instructions, voice=catalogue.default_voice
+        model=catalogue.default_model,
+        instructions=context.voice_settings.instructions,
+        voice=catalogue.default_voice,
+        modality="audio" if catalogue.voices else "text",
     )
 
 
@@ -75,6 +82,14 @@ def _check_query(request: web.Request, context: AppContext) -> None:
         if name in request.query:
             message = f"{name}: expected none, got one; a session here begins and ends with its connection"
             raise Refusal(message, code="unsupported", field=name)
+
+
+def _check_protocols(request: web.Request) -> None:
+    """Raises Refusal. aiohttp would log the offers that it does not know, and keys travel among them."""
+    offers = request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL)
+    if offers is not None and PROTOCOL not in (offer.strip() for offer in offers.split(",")):
+        field = "Sec-WebSocket-Protocol"
+        raise Refusal(f"{field}: expected {PROTOCOL} among the offers, got others only", code="invalid_value", field=field)
 
 
 async def _say_last(socket: web.WebSocketResponse[bool], error: ErrorBody) -> None:

@@ -30,16 +30,16 @@ async def handshake_status(edge: Edge, headers: Mapping[str, str], protocols: tu
         return refused.status
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:1", "[::1]:8080", "a.localhost", "localhost."]
-)
+OURS = ("localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:1", "[::1]:8080", "a.localhost", "localhost.")
+FOREIGN = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "10.0.0.1", "[::2]", "[", "@")
+
+
+@pytest.mark.parametrize("host", OURS)
 async def test_names_of_this_machine_are_answered(edge: Edge, host: str) -> None:
     assert await status(edge, {"Host": host}) == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "10.0.0.1", "[::2]", "[", "@"]
-)
+@pytest.mark.parametrize("host", FOREIGN)
 async def test_a_rebound_name_is_not(edge: Edge, host: str) -> None:
     assert await status(edge, {"Host": host}) == 403
     assert await handshake_status(edge, {"Host": host}) == 403
@@ -97,6 +97,7 @@ async def test_a_key_is_asked_for_under_v1_only(serve_edge: ServeEdge, caplog: p
     assert await handshake_status(edge, {"Authorization": "Bearer hush-hush"}) == 101
     assert await handshake_status(edge, {}, ("realtime", "openai-insecure-api-key.hush-hush")) == 101
     assert await handshake_status(edge, {}, ("realtime", "openai-insecure-api-key.wrong")) == 401
+    assert await handshake_status(edge, {}, ("openai-insecure-api-key.hush-hush",)) == 400
     assert "hush-hush" not in caplog.text
 
 

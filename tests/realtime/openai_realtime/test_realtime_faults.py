@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import socket
 import struct
 from typing import Any
@@ -105,6 +106,15 @@ async def test_the_largest_append_is_taken_and_a_larger_one_refused(edge: Edge) 
         await client.send("input_audio_buffer.commit")
         await client.until("input_audio_buffer.committed")
         await alive(client)
+
+
+async def test_a_message_beyond_all_limits_ends_its_own_connection_only(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(settings=ServerSettings(max_message_bytes=100_000))
+    async with edge.connect() as client, edge.connect() as other:
+        await client.send_raw("x" * 100_001)
+        assert await client.closed() == 1009
+        await alive(other)
+    await edge.idle()
 
 
 async def test_nothing_is_lost_of_many_small_appends(edge: Edge) -> None:
@@ -256,6 +266,23 @@ async def test_a_reset_in_the_middle_of_an_append(edge: Edge) -> None:
     await edge.graph.wait_for(lambda: bool(edge.graph.of("vad")))
     writer.transport.abort()
     await edge.idle()
+
+
+async def test_coming_and_going_leaves_tasks_and_descriptors_at_their_base(edge: Edge) -> None:
+    async def come_and_go(count: int) -> tuple[int, int]:
+        for number in range(count):
+            async with aiohttp.ClientSession() as http, Edge(edge.context, edge.graph, edge.url, http).socket() as client:
+                for _ in range(number % 5):
+                    await client.append(tone(400))
+                if number % 2:
+                    await reset(http, client)
+        await edge.idle()
+        return len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd"))
+
+    tasks, descriptors = await come_and_go(10)
+    tasks_after, descriptors_after = await come_and_go(60)
+    assert tasks_after <= tasks + 2  # a connection just closed may still say goodbye
+    assert descriptors_after <= descriptors + 2
 
 
 async def test_a_client_that_does_not_read_holds_back_its_own_session_only(serve_edge: ServeEdge) -> None:

@@ -1,0 +1,141 @@
+"""`antiphon serve` as a process, with worker processes that run a fake model."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import aiohttp
+import pytest
+
+DEPLOYMENT = """
+pipeline: fakes.pipelines:ECHOES
+workers:
+  one: {{stages: [first, second]}}
+stages:
+  first: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
+  second: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
+"""
+STOP_LIMIT_S = 5.0
+
+
+class Served:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.url = ""
+        self.said: list[str] = []
+
+    async def until(self, pattern: str) -> re.Match[str]:
+        """The next line that it prints with this in it."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(30):
+            while line := (await self.process.stdout.readline()).decode():
+                self.said.append(line)
+                if found := re.search(pattern, line):
+                    return found
+        raise AssertionError(f"it ended without {pattern!r}, having said {self.said}")
+
+    async def stop(self, *signals: signal.Signals) -> tuple[int, float]:
+        """Exit code, and seconds from the first signal to the end."""
+        started = time.monotonic()
+        for number in signals:
+            self.process.send_signal(number)
+        return await self.process.wait(), time.monotonic() - started
+
+    async def ready_status(self) -> int:
+        async with aiohttp.ClientSession() as http, http.get(f"{self.url}/readyz") as answer:
+            return answer.status
+
+
+Serve: TypeAlias = Callable[[], AbstractAsyncContextManager[Served]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    file = tmp_path / "echoes.yaml"
+    file.write_text(DEPLOYMENT.format(folder=tmp_path))
+
+    @asynccontextmanager
+    async def run() -> AsyncGenerator[Served]:
+        command = (sys.executable, "-m", "realtime.cli", "serve", "--port", "0", "--deployment", str(file))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, env=os.environ | {"PYTHONPATH": "tests"}
+        )
+        served = Served(process)
+        try:
+            served.url = (await served.until(r"listening on (\S+)"))[1]
+            yield served
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    return run
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def runs_engines(pid: int) -> bool:
+    return b"engines.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+async def test_it_says_where_it_listens_what_loads_and_when_it_is_ready(serve: Serve) -> None:
+    async with serve() as served:
+        await served.until(r"ready after \d")
+        assert await served.ready_status() == 200
+        assert any("first" in line and "loading" in line for line in served.said)
+        assert (await served.stop(signal.SIGTERM))[0] == 0
+
+
+async def test_a_session_that_is_open_is_told_of_the_end(serve: Serve) -> None:
+    async with serve() as served, aiohttp.ClientSession() as http:
+        await served.until(r"ready after")
+        async with http.ws_connect(f"{served.url}/v1/realtime") as client:
+            assert (await client.receive_json())["type"] == "session.created"
+            served.process.send_signal(signal.SIGTERM)
+            kinds = [message.data async for message in client]
+            assert "server_draining" in kinds[-1]
+            assert client.close_code == 1012
+        code, took_s = await served.stop()
+        assert (code, took_s < STOP_LIMIT_S) == (0, True)
+
+
+async def test_an_end_while_loading_leaves_no_process_behind(serve: Serve) -> None:
+    async with serve() as served:
+        started = children(served.process.pid)
+        code, took_s = await served.stop(signal.SIGINT)
+        assert (code, took_s < STOP_LIMIT_S) == (0, True)
+    assert not [pid for pid in started if is_running(pid)]
+
+
+async def test_a_second_interrupt_forces(serve: Serve) -> None:
+    async with serve() as served:
+        await served.until(r"ready after")
+        served.process.send_signal(signal.SIGINT)
+        await served.until("stopping")
+        code, took_s = await served.stop(signal.SIGINT)
+        assert code in (0, 130)  # 0 when it was quicker
+        assert took_s < STOP_LIMIT_S
+
+
+async def test_a_killed_worker_is_noticed_and_comes_back(serve: Serve) -> None:
+    async with serve() as served, aiohttp.ClientSession() as http:
+        await served.until(r"ready after")
+        (worker,) = [pid for pid in children(served.process.pid) if runs_engines(pid)]
+        os.kill(worker, signal.SIGKILL)
+        await served.until("ready again")
+        async with http.get(f"{served.url}/metrics") as answer:
+            assert 'antiphon_worker_restarts_total{worker="one"} 1.0' in (await answer.text()).splitlines()
+        assert (await served.stop(signal.SIGTERM))[0] == 0

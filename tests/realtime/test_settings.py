@@ -1,0 +1,25 @@
+import msgspec
+import pytest
+
+from realtime.settings import ServerSettings, api_key
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"port": 70_000}, "server.port"),
+        ({"max_body_bytes": 0}, "server.max_body_bytes"),
+        ({"heartbeat_s": 0.0}, "server.heartbeat_s"),
+        ({"allowed_origins": ("example.org",)}, "server.allowed_origins"),
+        ({"allowed_origins": ("https://example.org/",)}, "server.allowed_origins"),
+    ],
+)
+def test_a_wrong_value_is_named(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=f"{field}: expected .* got"):
+        msgspec.convert(changes, ServerSettings)
+
+
+def test_the_key_comes_from_the_environment() -> None:
+    assert api_key({"ANTIPHON_API_KEY": "secret"}) == "secret"
+    assert api_key({"ANTIPHON_API_KEY": ""}) is None
+    assert api_key({}) is None
