@@ -56,6 +56,10 @@ class Answers:
         if answer is not None:
             self._stop(answer, "client_cancelled")
 
+    def history(self) -> tuple[Message, ...]:
+        """The conversation as the thinker would see it now."""
+        return messages_of(self._state.config.instructions, self._conversation.entries, self._state.settings)
+
     async def silence(self) -> None:
         """Waits for the closing events of an answer that is being stopped."""
         live = self._running()

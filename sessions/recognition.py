@@ -1,14 +1,13 @@
-"""Two questions to the graph about a stretch of audio: what was said, and had the speaker finished."""
+"""What was said in a stretch of audio."""
 
 import asyncio
 from collections.abc import Mapping
 
 import msgspec
 
-from engines.messages.to_gateway import ErrorKind
-from engines.parameters import Activity, EndOfTurn, Recognition
-from engines.payloads import Payload, audio
-from engines.requests import Delivery, RequestFailed, StageTiming
+from engines.parameters import Activity, Recognition
+from engines.payloads import audio
+from engines.requests import RequestFailed, StageTiming
 from sessions.audio_buffer import SAMPLE_RATE, SAMPLES_PER_MS
 from sessions.voice_state import VoiceState
 
@@ -55,19 +54,3 @@ async def transcribe(state: VoiceState, pcm: bytes, *, speech_only: bool) -> Tra
         await stream.push(audio(pcm, SAMPLE_RATE), final=True)
         text = "".join([delivery.payload.text async for delivery in stream])
         return Transcript(text.strip(), duration_ms / 1000, state.clock(), stream.timing())
-
-
-async def finished_probability(state: VoiceState, pcm: bytes) -> float:
-    """How sure the end-of-turn model is. Raises RequestFailed."""
-    request = state.request("turn", ("end_of_turn",), {"turn": EndOfTurn()})
-    async with await state.graph.submit(request) as stream:
-        await stream.push(audio(pcm, SAMPLE_RATE), final=True)
-        answers = [delivery async for delivery in stream if "probability" in delivery.payload.attributes]
-    return _probability(answers)
-
-
-def _probability(answers: list[Delivery]) -> float:
-    if not answers:
-        raise RequestFailed(ErrorKind.ENGINE, "turn", "expected one chunk with a probability, got none")
-    payload: Payload = answers[0].payload
-    return float(payload.attributes["probability"])

@@ -29,15 +29,18 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     pause_ms: Milliseconds = 96
     """Silence after which recognition starts; shorter gaps are inside words."""
-    hint_at_ms: tuple[Milliseconds, ...] = (96, 224, 416)
-    """Silence lengths at which the end-of-turn model is asked; a later answer replaces an earlier one."""
-    hint_finished: Probability = 0.7
-    """End-of-turn probability from which the shortest silence is enough."""
-    hint_unfinished: Probability = 0.3
-    """End-of-turn probability up to which the longest silence is asked for; between the two it is interpolated."""
-    finished_silence_ms: Milliseconds = 288
-    unfinished_silence_ms: Milliseconds = 864
-    """Longer than the inner pauses of 200–700 ms of a speaker who is thinking. Also used while no hint has come."""
+    sound_weight: Annotated[float, msgspec.Meta(ge=0.0)] = 0.1
+    """Sureness that a turn is over = P(words end here) × P(sound ends here) to this power."""
+    hint_finished: Probability = 0.3
+    """Sureness from which the shortest silence is enough."""
+    hint_unfinished: Probability = 0.15
+    """Sureness up to which the longest silence is asked for; between the two it is interpolated."""
+    finished_silence_ms: Milliseconds = 416
+    unfinished_silence_ms: Milliseconds = 896
+    """Longer than the inner pauses of 200–700 ms of a speaker who is thinking. Also used while no hint has come.
+
+    These five were swept together over 164 utterances with one inner pause each and 44 without: 3.0 % cut off too early,
+    end of speech to end of turn p50 530 ms, p95 980 ms. Silence alone gives 3.0 % only with 768 ms, so p50 838 ms."""
     eagerness_low: Positive = 1.5
     eagerness_high: Positive = 0.7
     """Factors on the silence windows; medium and auto are 1."""

@@ -10,11 +10,11 @@ from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.events import SessionError, SpeechStarted, SpeechStopped
 from sessions.listening import WINDOW_SAMPLES
-from sessions.recognition import Recogniser, Transcript, finished_probability
+from sessions.recognition import Recogniser, Transcript
 from sessions.spoken_items import SpokenItems
+from sessions.turn_hint import sureness
 from sessions.turns import (
     WINDOW_MS,
-    HintWanted,
     PauseBegan,
     SpeechBegan,
     SpeechResumed,
@@ -25,6 +25,7 @@ from sessions.turns import (
     TurnPolicy,
     turn_policy,
 )
+from sessions.voice_config import SemanticVad
 from sessions.voice_state import VoiceState
 
 
@@ -35,19 +36,19 @@ class Turn:
         self.item_id = item_id
         self.start = start
         self.recogniser: Recogniser | None = None
-        self.hints: set[asyncio.Task[None]] = set()
+        self.hint: asyncio.Task[None] | None = None
 
     def forget_pause(self) -> None:
         """What was asked about the present pause is stale."""
         if self.recogniser is not None:
             self.recogniser.cancel()
             self.recogniser = None
-        self.forget_hints()
+        self.forget_hint()
 
-    def forget_hints(self) -> None:
-        for hint in self.hints:
-            hint.cancel()
-        self.hints.clear()
+    def forget_hint(self) -> None:
+        if self.hint is not None:
+            self.hint.cancel()
+            self.hint = None
 
 
 class TurnFlow:
@@ -116,7 +117,7 @@ class TurnFlow:
                 await self._ended(event)
             case TurnDropped():
                 await self._dropped(event)
-            case PauseBegan() | HintWanted() | SpeechResumed():
+            case PauseBegan() | SpeechResumed():
                 self._in_turn(event)
 
     async def _began(self, event: SpeechBegan) -> None:
@@ -127,33 +128,27 @@ class TurnFlow:
         self.turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
         await self._state.emit(SpeechStarted(self.turn.item_id, event.start_ms))
 
-    def _in_turn(self, event: PauseBegan | HintWanted | SpeechResumed) -> None:
+    def _in_turn(self, event: PauseBegan | SpeechResumed) -> None:
         turn = self.turn
         if turn is None:
             return
-        match event:
-            case PauseBegan(at_ms=at_ms):
-                pcm = self._buffer.between(turn.start, at_ms * SAMPLES_PER_MS)
-                turn.recogniser = Recogniser(self._state, pcm, speech_only=True)
-            case HintWanted(pause=pause, at_ms=at_ms):
-                if self._state.graph.offers("end_of_turn"):
-                    turn.hints.add(self._state.spawn(self._ask(turn, pause, at_ms)))
-            case SpeechResumed():
-                turn.forget_pause()
+        turn.forget_pause()
+        if isinstance(event, PauseBegan):
+            end = event.at_ms * SAMPLES_PER_MS
+            turn.recogniser = Recogniser(self._state, self._buffer.between(turn.start, end), speech_only=True)
+            if isinstance(self._state.config.turn_detection, SemanticVad):
+                turn.hint = self._state.spawn(self._hint(turn, turn.recogniser, event.pause, end))
 
-    async def _ask(self, turn: Turn, pause: int, at_ms: int) -> None:
-        end = at_ms * SAMPLES_PER_MS
+    async def _hint(self, turn: Turn, recogniser: Recogniser, pause: int, end: int) -> None:
         start = max(turn.start, end - self._state.settings.hint_audio_ms * SAMPLES_PER_MS)
-        try:
-            finished = await finished_probability(self._state, self._buffer.between(start, end))
-        except RequestFailed:
-            return  # A hint only: without it the longest silence decides.
+        history = self._answers.history()
+        sure = await sureness(self._state, history, recogniser, self._buffer.between(start, end))
         async with self.lock:
-            # From here on this task ends the turn; it is no longer one that the turn's end may cancel.
-            turn.hints = {hint for hint in turn.hints if hint is not asyncio.current_task()}
-            if self.turn is turn and self._detector is not None:
-                for event in self._detector.hint(pause, finished):
-                    await self._on(event)
+            if sure is None or turn.hint is not asyncio.current_task() or self._detector is None:
+                return
+            turn.hint = None  # From here on this task may end the turn, which cancels the hint.
+            for event in self._detector.hint(pause, sure):
+                await self._on(event)
 
     async def _dropped(self, event: TurnDropped) -> None:
         turn, self.turn = self.turn, None
@@ -165,7 +160,7 @@ class TurnFlow:
         if turn is None:
             return
         decided_at, speech_end = self._state.clock(), event.speech_end_ms * SAMPLES_PER_MS
-        turn.forget_hints()
+        turn.forget_hint()
         recogniser = turn.recogniser
         if recogniser is None:
             recogniser = Recogniser(self._state, self._buffer.between(turn.start, speech_end), speech_only=True)

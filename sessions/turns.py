@@ -20,7 +20,6 @@ class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
     prefix_padding_ms: int
     maximum_turn_ms: int
     pause_ms: int
-    hint_at_ms: tuple[int, ...]
     hint_finished: float
     hint_unfinished: float
     finished_silence_ms: int
@@ -35,10 +34,10 @@ class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> TurnPolicy:
     if isinstance(detection, ServerVad):
-        threshold, padding_ms, hint_at_ms = detection.threshold, detection.prefix_padding_ms, ()
+        threshold, padding_ms = detection.threshold, detection.prefix_padding_ms
         finished_ms = unfinished_ms = detection.silence_ms
     else:
-        threshold, padding_ms, hint_at_ms = settings.onset_threshold, settings.prefix_padding_ms, settings.hint_at_ms
+        threshold, padding_ms = settings.onset_threshold, settings.prefix_padding_ms
         scale = {"low": settings.eagerness_low, "high": settings.eagerness_high}.get(detection.eagerness, 1.0)
         finished_ms = round(settings.finished_silence_ms * scale)
         unfinished_ms = round(settings.unfinished_silence_ms * scale)
@@ -50,7 +49,6 @@ def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> 
         prefix_padding_ms=padding_ms,
         maximum_turn_ms=settings.maximum_turn_ms,
         pause_ms=settings.pause_ms,
-        hint_at_ms=hint_at_ms,
         hint_finished=settings.hint_finished,
         hint_unfinished=settings.hint_unfinished,
         finished_silence_ms=finished_ms,
@@ -65,14 +63,8 @@ class SpeechBegan(msgspec.Struct, frozen=True):
 
 
 class PauseBegan(msgspec.Struct, frozen=True):
-    """Recognise what was said up to here. `pause` numbers the pauses of a stream."""
-
-    pause: int
-    at_ms: int
-
-
-class HintWanted(msgspec.Struct, frozen=True):
-    """Ask the end-of-turn model about the audio up to `at_ms` and answer with `TurnDetector.hint(pause, …)`."""
+    """Recognise what was said up to here, and whether it sounds finished: `TurnDetector.hint(pause, …)` takes the answer.
+    `pause` numbers the pauses of a stream."""
 
     pause: int
     at_ms: int
@@ -99,7 +91,7 @@ class TurnDropped(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-TurnEvent: TypeAlias = SpeechBegan | PauseBegan | HintWanted | SpeechResumed | TurnEnded | TurnDropped
+TurnEvent: TypeAlias = SpeechBegan | PauseBegan | SpeechResumed | TurnEnded | TurnDropped
 
 
 class TurnDetector:
@@ -140,7 +132,8 @@ class TurnDetector:
         return self._silence_goes_on()
 
     def hint(self, pause: int, finished: float) -> list[TurnEvent]:
-        """The end-of-turn model's probability for this pause; ignored when the pause is over. May end the turn at once."""
+        """How sure the end-of-turn models are in this pause; a later hint replaces an earlier one, and one for a pause that is
+        over is ignored. May end the turn at once."""
         if not self._in_pause or pause != self._pauses:
             return []
         self._needed_silence_ms = self.policy.silence_ms(finished)
@@ -154,7 +147,6 @@ class TurnDetector:
 
     def _leave_pause(self) -> None:
         self._in_pause = False
-        self._hints_asked = 0
         self._needed_silence_ms: float | None = None
 
     def _wait_for_onset(self) -> list[TurnEvent]:
@@ -185,18 +177,12 @@ class TurnDetector:
     def _silence_goes_on(self) -> list[TurnEvent]:
         silence_ms = self._now_ms - self._last_speech_end_ms
         events: list[TurnEvent] = []
-        if self._voiced_ms >= self.policy.minimum_speech_ms:
-            if not self._in_pause and silence_ms >= min(self.policy.pause_ms, self.policy.finished_silence_ms):
-                self._in_pause = True
-                self._pauses += 1
-                events.append(PauseBegan(self._pauses, self._now_ms))
-            while self._in_pause and self._hint_is_due(silence_ms):
-                self._hints_asked += 1
-                events.append(HintWanted(self._pauses, self._now_ms))
+        is_turn = self._voiced_ms >= self.policy.minimum_speech_ms
+        if is_turn and not self._in_pause and silence_ms >= min(self.policy.pause_ms, self.policy.finished_silence_ms):
+            self._in_pause = True
+            self._pauses += 1
+            events.append(PauseBegan(self._pauses, self._now_ms))
         return events + self._decide()
-
-    def _hint_is_due(self, silence_ms: int) -> bool:
-        return self._hints_asked < len(self.policy.hint_at_ms) and silence_ms >= self.policy.hint_at_ms[self._hints_asked]
 
     def _decide(self) -> list[TurnEvent]:
         needed_ms = self.policy.unfinished_silence_ms if self._needed_silence_ms is None else self._needed_silence_ms

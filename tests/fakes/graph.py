@@ -6,12 +6,13 @@ What each entry stage answers:
   turn     the next of `end_of_turn`
   asr      the next of `transcripts`, one chunk
   thinker  the deltas of the next of `answers`, after its (empty) input has ended; with an audio output also speech,
-           one clause per delta
+           one clause per delta; asked to weigh an ending, the logarithm of the next of `endings`
   talker, narrator   speech, one clause per pushed text
 Scripts are lists: each request takes the first entry, and the last one stays for all that follow.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import TypeAlias, TypeVar
@@ -20,6 +21,7 @@ import numpy as np
 
 from engines.chunks import ChunkTiming
 from engines.messages.to_gateway import ErrorKind
+from engines.parameters import Generation
 from engines.payloads import Array, Payload, audio
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
 
@@ -69,6 +71,7 @@ class FakeGraph:
     def __init__(self, missing: tuple[str, ...] = ()) -> None:
         self.missing = missing
         self.end_of_turn: list[float] = [0.95]
+        self.endings: list[float] = [0.9]
         self.transcripts: list[str] = ["What is the capital of France?"]
         self.answers: list[tuple[str, ...]] = [("The capital of France ", "is Paris.")]
         self.finish_reason = "stop"
@@ -86,11 +89,12 @@ class FakeGraph:
     # scripting
 
     def hold(self, output: str) -> Gate:
-        """Deliveries of `output` (activity, end_of_turn, transcript, text, audio, narration) wait for the gate from now on."""
+        """Deliveries of `output` (activity, end_of_turn, transcript, ending, text, audio, narration) wait for the gate from
+        now on."""
         return self._gates.setdefault(output, Gate(self.ring))
 
     def hold_submit(self, entry: str) -> Gate:
-        """`submit` of requests with this entry waits for the gate from now on."""
+        """`submit` of requests with this entry ("ending": to weigh one) waits for the gate from now on."""
         return self._submit_gates.setdefault(entry, Gate(self.ring))
 
     def fail(self, output: str, kind: ErrorKind = ErrorKind.ENGINE, *, after: int = 0, message: str = "scripted") -> None:
@@ -98,7 +102,7 @@ class FakeGraph:
         self._failures[output] = (after, RequestFailed(kind, output, message))
 
     def fail_submit(self, entry: str, kind: ErrorKind = ErrorKind.OVERLOADED, message: str = "scripted") -> None:
-        """The next submit with this entry is refused."""
+        """The next submit with this entry ("ending": to weigh one) is refused."""
         self._submit_failures[entry] = RequestFailed(kind, entry, message)
 
     def lose(self, entry: str) -> None:
@@ -117,16 +121,21 @@ class FakeGraph:
             await self._bell.wait()
 
     def of(self, entry: str) -> list[Request]:
-        return [request for request in self.requests if request.entry == entry]
+        """Requests with this entry; of the thinker's those for an answer."""
+        return [request for request in self.requests if request.entry == entry and not _weighs(request)]
+
+    def weighed(self) -> list[Request]:
+        return [request for request in self.requests if _weighs(request)]
 
     # Graph
 
     async def submit(self, request: Request) -> "FakeStream":
-        gate = self._submit_gates.get(request.entry)
+        what = "ending" if _weighs(request) else request.entry
+        gate = self._submit_gates.get(what)
         if gate is not None:
             await self.wait_for(gate.take)
-        if request.entry in self._submit_failures:
-            raise self._submit_failures.pop(request.entry)
+        if what in self._submit_failures:
+            raise self._submit_failures.pop(what)
         for output in request.outputs:
             if not self.offers(output):
                 raise RequestFailed(ErrorKind.INVALID, request.entry, f"output {output!r} is not deployed")
@@ -216,7 +225,8 @@ class FakeStream:
     def _delivery(self, output: str, payload: Payload, pts: float, final: bool) -> Delivery:
         seq = self._delivered.get(output, 0)
         self._delivered[output] = seq + 1
-        return Delivery(output, self._request.entry, seq, payload, pts, final, ChunkTiming(0.5, 1.0))
+        name = "text" if output == "ending" else output
+        return Delivery(name, self._request.entry, seq, payload, pts, final, ChunkTiming(0.5, 1.0))
 
     def _stopped(self) -> bool:
         return self._ended or self._loss is not None
@@ -244,7 +254,9 @@ class FakeStream:
             yield "end_of_turn", Payload(attributes={"probability": _next(self._graph.end_of_turn)}), 0.0, True
         if "transcript" in outputs:
             yield "transcript", Payload(text=_next(self._graph.transcripts), attributes={"audio_s": self._audio_s()}), 0.0, True
-        if "text" in outputs:
+        if _weighs(self._request):
+            yield "ending", Payload(attributes={"ending": math.log(_next(self._graph.endings))}), 0.0, True
+        elif "text" in outputs:
             for item in _answer(_next(self._graph.answers), outputs, self._graph.finish_reason):
                 yield item
 
@@ -282,6 +294,11 @@ class FakeStream:
             written += len(text)
             yield output, _speech(text, clause, written), pts, False
             clause, pts = clause + 1, pts + len(text) * MS_PER_CHARACTER / 1000
+
+
+def _weighs(request: Request) -> bool:
+    thinking = request.parameters.get("thinker")
+    return isinstance(thinking, Generation) and thinking.weigh_ending
 
 
 def _next(script: list[T]) -> T:

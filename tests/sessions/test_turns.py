@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sessions.settings import VoiceSettings
 from sessions.turns import (
     WINDOW_MS,
-    HintWanted,
     PauseBegan,
     SpeechBegan,
     SpeechResumed,
@@ -24,7 +23,7 @@ from sessions.turns import (
 from sessions.voice_config import SemanticVad, ServerVad
 
 T = TypeVar("T")
-SETTINGS = VoiceSettings()
+SETTINGS = VoiceSettings(hint_finished=0.7, hint_unfinished=0.3, finished_silence_ms=288, unfinished_silence_ms=928)
 SEMANTIC = turn_policy(SemanticVad(), SETTINGS)
 
 
@@ -68,22 +67,16 @@ def test_gaps_inside_words_are_no_pauses() -> None:
     assert [type(event) for event in events] == [SpeechBegan]
 
 
-def test_pause_then_hints_then_end_by_the_longest_silence() -> None:
+def test_pause_then_end_by_the_longest_silence() -> None:
     events = hear(TurnDetector(SEMANTIC), speech(640) + quiet(2_000))
-    assert events[1:] == [
-        PauseBegan(1, 640 + 96),
-        HintWanted(1, 640 + 96),
-        HintWanted(1, 640 + 224),
-        HintWanted(1, 640 + 416),
-        TurnEnded(0, 640, 640 + 864, 1),
-    ]
+    assert events[1:] == [PauseBegan(1, 640 + 96), TurnEnded(0, 640, 640 + 928, 1)]
 
 
 def test_a_finished_hint_ends_after_the_short_silence() -> None:
     detector = TurnDetector(SEMANTIC)
     hear(detector, speech(640) + quiet(128))
     assert detector.hint(1, 0.95) == []
-    assert hear(detector, quiet(192))[-1] == TurnEnded(0, 640, 640 + 288, 1)
+    assert hear(detector, quiet(160))[-1] == TurnEnded(0, 640, 640 + 288, 1)
 
 
 def test_a_late_finished_hint_ends_at_once() -> None:
@@ -114,13 +107,13 @@ def test_resumed_speech_makes_hints_of_the_old_pause_stale() -> None:
 
 def test_the_end_waits_for_a_run_of_voiced_windows_to_be_confirmed() -> None:
     detector = TurnDetector(SEMANTIC)
-    hear(detector, speech(640) + quiet(832))
+    hear(detector, speech(640) + quiet(896))
     assert hear(detector, speech(96)) == [SpeechResumed(1)]
 
 
 def test_a_blip_in_a_pause_is_silence() -> None:
-    events = hear(TurnDetector(SEMANTIC), speech(640) + quiet(480) + speech(64) + quiet(320))
-    assert of(events, TurnEnded) == [TurnEnded(0, 640, 640 + 864, 1)]
+    events = hear(TurnDetector(SEMANTIC), speech(640) + quiet(480) + speech(64) + quiet(416))
+    assert of(events, TurnEnded) == [TurnEnded(0, 640, 640 + 928, 1)]
 
 
 def test_too_little_speech_is_dropped_without_recognition() -> None:
@@ -136,8 +129,7 @@ def test_the_next_turn_does_not_reach_into_the_last_one() -> None:
 
 def test_server_vad_decides_by_silence_alone() -> None:
     detector = TurnDetector(turn_policy(ServerVad(silence_ms=512), SETTINGS))
-    events = hear(detector, speech(640) + quiet(500))
-    assert of(events, HintWanted) == []
+    hear(detector, speech(640) + quiet(500))
     detector.hint(1, 0.99)
     assert of(hear(detector, quiet(32)), TurnEnded) == [TurnEnded(0, 640, 640 + 512, 1)]
 
@@ -189,7 +181,7 @@ def test_events_come_in_a_legal_order_for_any_input(runs: list[tuple[bool, int, 
         for _ in range(windows):
             for event in detector.hear(0.9 if voiced else 0.1):
                 events.append(event)
-                if isinstance(event, HintWanted) and hint is not None:
+                if isinstance(event, PauseBegan) and hint is not None:
                     events += detector.hint(event.pause, hint)
     in_turn = paused = False
     for event in events:
@@ -201,8 +193,6 @@ def test_events_come_in_a_legal_order_for_any_input(runs: list[tuple[bool, int, 
                 assert in_turn
                 assert not paused
                 paused = True
-            case HintWanted():
-                assert paused
             case SpeechResumed():
                 assert paused
                 paused = False

@@ -83,7 +83,7 @@ async def test_timing_counts_from_the_end_of_speech() -> None:
         timing, usage = done.response.timing, done.response.usage
         assert timing is not None
         assert usage is not None
-        assert timing.decision_ms == pytest.approx(300, abs=32)
+        assert timing.decision_ms == pytest.approx(416, abs=32)
         assert timing.transcript_ms is not None
         assert timing.decision_ms is not None
         assert timing.transcript_ms < timing.decision_ms  # recognised during the pause
@@ -96,7 +96,7 @@ async def test_timing_counts_from_the_end_of_speech() -> None:
 
 async def test_recognition_starts_in_the_pause_and_is_discarded_when_speech_goes_on() -> None:
     graph = FakeGraph()
-    graph.end_of_turn = [0.1, 0.1, 0.1, 0.95]
+    graph.endings = [0.01, 0.95]
     graph.hold("transcript")
     async with talking(graph, voice_config=config(SemanticVad())) as client:
         await client.say(960, 500)
@@ -129,27 +129,61 @@ async def test_server_vad_asks_no_hint() -> None:
         await client.say(960, 960)
         done = await client.until(ResponseDone)
         assert client.graph.of("turn") == []
+        assert client.graph.weighed() == []
         assert done.response.timing is not None
         assert done.response.timing.decision_ms == pytest.approx(416, abs=50)
 
 
-async def test_without_an_end_of_turn_model_the_longest_silence_decides() -> None:
-    async with talking(FakeGraph(missing=("end_of_turn",)), voice_config=config(SemanticVad())) as client:
-        await client.say(960, 800)
-        assert client.of(SpeechStopped) == []
-        await client.say(0, 160)
-        await client.until(ResponseDone)
-
-
-async def test_a_failed_hint_only_costs_time() -> None:
-    graph = FakeGraph()
-    for _ in range(3):
-        graph.fail("end_of_turn")
-    async with talking(graph, voice_config=config(SemanticVad(eagerness="high"))) as client:
+async def test_the_words_are_weighed_after_the_history_and_without_their_last_mark() -> None:
+    async with talking(voice_config=config(SemanticVad())) as client:
         await client.say(960, 960)
+        await client.until(ResponseDone)
+        weighing = client.graph.weighed()[0].parameters["thinker"]
+        assert isinstance(weighing, Generation)
+        assert weighing.messages == (Message("system", "Be brief."), Message("user", "What is the capital of France"))
+
+
+async def _decided_after_ms(graph: FakeGraph) -> float:
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await client.say(960, 1_200)
         done = await client.until(ResponseDone)
-        assert done.response.status == "completed"
         assert client.of(SessionError) == []
+        assert done.response.timing is not None
+        assert done.response.timing.decision_ms is not None
+        return done.response.timing.decision_ms
+
+
+async def test_unfinished_words_get_the_longest_silence() -> None:
+    graph = FakeGraph()
+    graph.endings = [0.01]
+    assert await _decided_after_ms(graph) == pytest.approx(896, abs=50)
+
+
+async def test_a_sound_that_goes_on_makes_unsure() -> None:
+    graph = FakeGraph()
+    graph.endings, graph.end_of_turn = [0.3], [0.01]
+    assert 450 < await _decided_after_ms(graph) < 850
+
+
+async def test_without_an_end_of_turn_model_the_words_decide() -> None:
+    assert await _decided_after_ms(FakeGraph(missing=("end_of_turn",))) == pytest.approx(416, abs=50)
+
+
+@pytest.mark.parametrize(("failing", "expected_ms"), [("ending", 896), ("end_of_turn", 416)])
+async def test_a_failed_hint_only_costs_time(failing: str, expected_ms: float) -> None:
+    graph = FakeGraph()
+    graph.fail(failing)
+    assert await _decided_after_ms(graph) == pytest.approx(expected_ms, abs=50)
+
+
+async def test_a_late_hint_ends_the_turn_at_once() -> None:
+    graph = FakeGraph()
+    gate = graph.hold("ending")
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await client.say(960, 700)
+        assert client.of(SpeechStopped) == []
+        gate.release()
+        await client.until(ResponseDone)
 
 
 async def test_a_turn_without_words_gets_no_answer_and_the_next_turn_works() -> None:
