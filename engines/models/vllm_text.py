@@ -182,14 +182,18 @@ class VllmText:
 
     def _sampling(self, parameters: Generation, room: int) -> "SamplingParams":
         from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
         from vllm.sampling_params import RequestOutputKind
 
-        return SamplingParams(
-            max_tokens=min(parameters.max_tokens or room, room),
-            temperature=parameters.temperature,
-            top_p=parameters.top_p,
-            repetition_penalty=parameters.repetition_penalty,
-            stop=list(parameters.stop),
-            seed=parameters.seed,
-            output_kind=RequestOutputKind.DELTA,
-        )
+        try:
+            return SamplingParams(
+                max_tokens=min(parameters.max_tokens or room, room),
+                temperature=parameters.temperature,
+                top_p=parameters.top_p,
+                repetition_penalty=parameters.repetition_penalty,
+                stop=list(parameters.stop),
+                seed=parameters.seed,
+                output_kind=RequestOutputKind.DELTA,
+            )
+        except VLLMClientError as refused:
+            raise InvalidInput(f"generation: {refused}") from refused
