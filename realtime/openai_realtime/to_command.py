@@ -20,6 +20,9 @@ from realtime.openai_realtime.session_patch import ItemPart, ResponsePatch, Wire
 from sessions import commands
 from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
 
+SLICE_CHARACTERS = 256 << 10
+"""A multiple of 4; decoded in half a millisecond."""
+
 PlainEvent: TypeAlias = (
     wire.Append
     | wire.Commit
@@ -66,16 +69,23 @@ def decoded_audio(field: str, text: str, max_bytes: int) -> bytes:
     if len(text) > (max_bytes + 2) // 3 * 4:
         raise _too_much_audio(field, len(text) // 4 * 3, max_bytes)
     try:
-        pcm = base64.b64decode(text, validate=True)
-        if len(text) % 4:  # b64decode lets padding without need pass
-            raise ValueError(f"{len(text)} characters are no multiple of 4")
+        pcm = _strictly_decoded(text)
     except (binascii.Error, ValueError) as bad:
-        raise Refusal(
-            f"{field}: expected base64 with padding and no white space: {bad}", code="invalid_audio", field=field
-        ) from bad
+        message = f"{field}: expected base64 with padding and no white space: {bad}"
+        raise Refusal(message, code="invalid_audio", field=field) from bad
     if len(pcm) > max_bytes:
         raise _too_much_audio(field, len(pcm), max_bytes)
     return pcm
+
+
+def _strictly_decoded(text: str) -> bytes:
+    """In slices, between which other threads get their turn: one call for 20 MiB would hold the interpreter for 35 ms."""
+    if len(text) % 4:
+        raise ValueError(f"{len(text)} characters are no multiple of 4")
+    if text.find("=", 0, -2) >= 0:
+        raise ValueError("padding before the end")
+    slices = range(0, len(text), SLICE_CHARACTERS)
+    return b"".join(base64.b64decode(text[start : start + SLICE_CHARACTERS], validate=True) for start in slices)
 
 
 def _too_much_audio(field: str, got: int, max_bytes: int) -> Refusal:

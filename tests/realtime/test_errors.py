@@ -1,15 +1,16 @@
 """Every failure of a handler becomes a response in the OpenAI shape."""
 
+import aiohttp
 import msgspec
 import openai
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
+from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
 from engines.messages.to_gateway import ErrorKind
 from engines.requests import RequestFailed
 from fakes.edge import Edge
-from realtime.errors import Invalid, Refusal, UnknownVoice, funnel, refusal
+from realtime.errors import Invalid, Refusal, UnknownVoice, funnel, mark_started, refusal
 from sessions.commands import CommandRefused
 
 
@@ -73,3 +74,19 @@ async def test_the_unforeseen_is_logged_and_told_without_details(caplog: pytest.
 def test_a_refusal_is_an_openai_error() -> None:
     body = msgspec.json.decode(Refusal("no", code="c", field="f").response().text or "")
     assert body["error"] == {"message": "no", "type": "invalid_request_error", "code": "c", "param": "f", "event_id": None}
+
+
+async def test_a_failure_after_the_head_cuts_the_connection() -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        raise RequestFailed(ErrorKind.REPLICA_LOST, "code2wav", "worker lost")
+
+    app = web.Application(middlewares=[funnel])
+    app.on_response_prepare.append(mark_started)
+    app.add_routes([web.get("/", stream)])
+    async with TestClient(TestServer(app)) as client, client.get("/") as answer:
+        assert answer.status == 200
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await answer.read()

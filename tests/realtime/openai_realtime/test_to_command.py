@@ -34,10 +34,19 @@ def test_audio_comes_through_as_it_was(pcm: bytes) -> None:
     assert decoded_audio("audio", base64.b64encode(pcm).decode(), MAX) == pcm
 
 
-@pytest.mark.parametrize("text", ["@@@", "-_-_", "", " AAAA", "AA AA", "AAAA\n", "AAA", "A", "AAAA=", "é"])
+NO_BASE64 = ("@@@", "-_-_", "", " AAAA", "AA AA", "AAAA\n", "AAA", "A", "AAAA=", "AAA=AAAA", "AA==" * 70_000, "é")
+
+
+@pytest.mark.parametrize("text", NO_BASE64)
 def test_what_is_no_base64_is_refused(text: str) -> None:
     refusal = refused({"type": "input_audio_buffer.append", "audio": text})
     assert (refusal.body.param, refusal.body.code) == ("audio", "invalid_audio")
+
+
+@pytest.mark.parametrize("size", [196_607, 196_608, 196_609, 393_217, 1_000_000])
+def test_audio_of_several_slices_comes_through_as_it_was(size: int) -> None:
+    pcm = bytes(number % 251 for number in range(size))
+    assert decoded_audio("audio", base64.b64encode(pcm).decode(), MAX) == pcm
 
 
 @pytest.mark.parametrize("extra", [-1, 0])
