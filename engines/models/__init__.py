@@ -42,11 +42,15 @@ class GenerationModel(Protocol[State]):
         ...
 
     def batch_key(self, state: State, payload: Payload) -> Hashable:
-        """Inputs with equal keys may share a call of `run`."""
+        """Inputs with equal keys may share a call of `run`. Asked between the other calls, on the event loop: pure and cheap."""
         ...
 
     def run(self, batch: Sequence[tuple[State, Payload]]) -> list[list[Produced] | InvalidInput]:
-        """Work on one input of each of several requests; answers row by row, in order."""
+        """Work on one input of each of several requests; answers row by row, in order.
+
+        When it raises for a batch, the engine calls it again with each row alone, so that only the guilty request fails: leave
+        every state as it was until nothing can raise any more. InvalidInput in the place of a row ends that request.
+        """
         ...
 
     def flush(self, state: State) -> list[Produced]:

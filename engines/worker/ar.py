@@ -123,7 +123,7 @@ class ArEngine:
             async with aclosing(self._model.generate(messages, parameters)) as deltas:
                 async for delta in deltas:
                     run_ms = (self._clock() - asked) * 1000
-                    self._count(delta.completion_tokens - tokens, run_ms)
+                    self._count(tokens, delta.completion_tokens, run_ms)
                     timing = ChunkTiming(queue_ms, run_ms)
                     if delta.finish_reason:
                         last = delta
@@ -146,11 +146,12 @@ class ArEngine:
         timing = ChunkTiming((asked - (request.input_ended_at or asked)) * 1000, (self._clock() - asked) * 1000)
         return lambda: self._finish(request, Payload(attributes={"ending": ending}), timing)
 
-    def _count(self, tokens: int, run_ms: float) -> None:
-        """The model does not tell its steps: a token is counted as one, with the number of answers under way as its batch."""
-        self._counters.produced += tokens
-        if tokens:
-            self._counters.step(self._generating, run_ms / tokens)
+    def _count(self, before: int, now: int, run_ms: float) -> None:
+        """The model does not tell its steps: each token counts as one, with the number of answers under way as its batch.
+        The first delta is no measure of a step, it holds the prompt's time."""
+        self._counters.produced += now - before
+        if 0 < before < now:
+            self._counters.step(self._generating, run_ms / (now - before))
 
     def _emit(self, request: StageRequest, payload: Payload, timing: ChunkTiming) -> None:
         self._counters.emitted += 1
