@@ -71,7 +71,7 @@ def locate(package: Package) -> Location:
     return Location(info.url, info.archive_info.hashes.get("sha256", ""))
 
 
-_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
 _EXACT = ("--no-deps", "--only-binary=:all:")
 
 
@@ -106,7 +106,7 @@ def _obtain_by_tool(package: Package, folder: Path, failure: DownloadFailed) -> 
 
 
 def _ask(package: Package, command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         raise PackageUnavailable(f"{'npm' if package.registry == 'npm' else 'pip'} cannot get {package}: {said[-1]}")

@@ -42,7 +42,8 @@ class FakeRegistry:
         sha256 = hashlib.sha256(b"" if lies else wheel).hexdigest()
         self.files[path] = wheel
         self.files[f"{path}.metadata"] = metadata
-        link = f'<a href="{path}#sha256={sha256}" data-core-metadata="sha256={hashlib.sha256(metadata).hexdigest()}">'
+        known = f"sha256={hashlib.sha256(metadata).hexdigest()}"
+        link = f'<a href="{path}#sha256={sha256}" data-core-metadata="{known}" data-dist-info-metadata="{known}">'
         self.files[f"/simple/{name}/"] = f"<!DOCTYPE html><html><body>{link}{path.rsplit('/', 1)[1]}</a></body></html>".encode()
         return path
 
