@@ -22,8 +22,9 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Voiced windows of 32 ms in a row that make an onset (or a resumption): a click is one or two long."""
     minimum_speech_ms: Milliseconds = 160
     """A turn with less voiced time is dropped: a short "yes" has 200 ms and more."""
-    prefix_padding_ms: Milliseconds = 300
-    """Audio kept from before the onset under semantic_vad: soft first consonants score low."""
+    prefix_padding_ms: Milliseconds = 480
+    """Audio kept from before the onset under semantic_vad: nine of ten soft beginnings are noticed within 354 ms, all
+    within 556 ms (measured), and an onset takes three windows more."""
     maximum_turn_ms: Milliseconds = 60_000
     """A longer turn is ended by force: bounds the audio that a session holds."""
 

@@ -164,7 +164,8 @@ class TurnFlow:
         recogniser = turn.recogniser
         if recogniser is None:
             recogniser = Recogniser(self._state, self._buffer.between(turn.start, speech_end), speech_only=True)
-        ended_at = self._buffer.arrived_at(speech_end) or decided_at
+        arrived_at = self._buffer.arrived_at(speech_end)
+        ended_at = decided_at if arrived_at is None else arrived_at
         await self._state.emit(SpeechStopped(turn.item_id, event.speech_end_ms))
         duration_ms = event.speech_end_ms - event.start_ms
         transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser)
