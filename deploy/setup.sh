@@ -17,6 +17,7 @@ set_up_server() {
     need_debian_package espeak-ng command -v espeak-ng
     install_debian_packages
     make_venv
+    install_group pip --no-deps "$LOCKS/pip.txt"
     if [ "$DEVICE" = cuda ]; then
         install_group server "$LOCKS/cuda.txt"
     else

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from fakes.machine import ROOT
 
-PINNED = ("cpu", "test", "torch-cuda", "cuda")
+PINNED = ("pip", "cpu", "test", "torch-cuda", "cuda")
 
 
 def requirements(lock: str) -> dict[str, Requirement]:

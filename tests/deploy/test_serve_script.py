@@ -8,7 +8,8 @@ import pytest
 
 from fakes.machine import ROOT, Machine
 
-WHOLE_SET_UP = ["venv", "pip deploy/locks/cpu.txt", "project", "weights"]
+PIP, CPU, CUDA = (f"pip deploy/locks/{lock}.txt" for lock in ("pip", "cpu", "cuda"))
+WHOLE_SET_UP = ["venv", PIP, CPU, "project", "weights"]
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_changed_lock_is_installed_into_the_same_venv(machine: Machine) -> None:
     with (machine.project / "deploy" / "locks" / "cpu.txt").open("a") as lock:
         lock.write("another==1.0\n")
     machine.serve()
-    assert machine.calls() == ["pip deploy/locks/cpu.txt", "weights"]
+    assert machine.calls() == [CPU, "weights"]
 
 
 def test_moved_folder_gets_its_commands_anew(machine: Machine) -> None:
@@ -148,14 +149,14 @@ def test_missing_program_on_another_distribution_is_named(machine: Machine) -> N
 def test_nvidia_driver_chooses_the_cuda_packages(machine: Machine) -> None:
     machine.command("nvidia-smi", "#!/bin/bash\n")
     assert machine.serve(ANTIPHON_DEVICE="")[0] == 0
-    assert machine.calls() == ["venv", "pip deploy/locks/cuda.txt", "project", "weights"]
+    assert machine.calls() == ["venv", PIP, CUDA, "project", "weights"]
 
 
 def test_another_device_gets_another_venv(machine: Machine) -> None:
     machine.serve()
     machine.calls()
     assert "making .venv anew" in machine.serve(ANTIPHON_DEVICE="cuda")[1]
-    assert machine.calls() == ["venv", "pip deploy/locks/cuda.txt", "project", "weights"]
+    assert machine.calls() == ["venv", PIP, CUDA, "project", "weights"]
 
 
 def test_unknown_device_is_refused(machine: Machine) -> None:
