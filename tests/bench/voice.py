@@ -53,7 +53,7 @@ def note(text: str) -> None:
 
 async def speak(server: Server, text: str, voice: str | None = None) -> Utterance:
     """A question read by the server's own voice."""
-    body = {"model": "tts", "input": text, "response_format": "wav", "voice": voice or "joe"}
+    body = {"model": "piper-joe", "input": text, "response_format": "wav", "voice": voice or "joe"}
     async with aiohttp.ClientSession() as http, http.post(f"{server.url}/v1/audio/speech", json=body) as answer:
         answer.raise_for_status()
         wav = await answer.read()

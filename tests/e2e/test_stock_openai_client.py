@@ -38,7 +38,7 @@ async def test_streamed_chat_ends_with_one_finish_reason(client: openai.AsyncOpe
 async def test_what_is_spoken_is_heard_again(client: openai.AsyncOpenAI) -> None:
     text = "The quick brown fox jumps over the lazy dog."
     async with client.audio.speech.with_streaming_response.create(
-        model="tts", voice="joe", input=text, response_format="flac"
+        model="piper-joe", voice="joe", input=text, response_format="flac"
     ) as response:
         flac = await response.read()
     heard = await client.audio.transcriptions.create(model="whisper-tiny-en", file=("fox.flac", flac))
