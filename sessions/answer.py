@@ -20,8 +20,6 @@ from sessions.voice_state import VoiceState
 Prompt: TypeAlias = Callable[[AnswerPlan], Awaitable[tuple[Message, ...]]]
 """Gives the messages to answer to, once every transcript in them is known."""
 
-STOP_REASONS: dict[str, StatusReason] = {"turn_detected": "turn_detected", "client_cancelled": "client_cancelled"}
-
 
 class Answer:
     """`stop` may come at any time: the engines are told at once, the closing events follow."""
@@ -46,11 +44,11 @@ class Answer:
     def stop(self, reason: StatusReason) -> None:
         self._scope.stop(reason)
 
-    async def run(self, prompt: Prompt, heard: RequestFailed | None = None) -> None:
-        """`heard`: the question could not be recognised, so the answer fails with this."""
+    async def run(self, prompt: Prompt, unheard: RequestFailed | None = None) -> None:
+        """`unheard`: the question could not be recognised, so the answer fails with this."""
         try:
             await self._state.emit(ResponseCreated(self._response("in_progress")))
-            failure = await self._produce(prompt, heard)
+            failure = await self._produce(prompt, unheard)
             status, reason = self._outcome(failure)
             if self._stream is not None:
                 # Beside the closing events, not before them: a reader may be slow, and a worker may be slow to acknowledge.
@@ -62,11 +60,11 @@ class Answer:
             if self._stream is not None:
                 await self._stream.abort()
 
-    async def _produce(self, prompt: Prompt, heard: RequestFailed | None) -> RequestFailed | None:
+    async def _produce(self, prompt: Prompt, unheard: RequestFailed | None) -> RequestFailed | None:
         try:
             with self._scope:
-                if heard is not None:
-                    return heard
+                if unheard is not None:
+                    return unheard
                 if not self.stopping:
                     messages = await prompt(self._plan)
                     self._stream = await self._state.graph.submit(self._plan.request(self._state, messages))
@@ -95,7 +93,7 @@ class Answer:
 
     def _outcome(self, failure: RequestFailed | None) -> tuple[ResponseStatus, StatusReason]:
         if self.stopping:
-            return "cancelled", STOP_REASONS[self._scope.reason]
+            return "cancelled", self._scope.reason
         if failure is not None:
             return "failed", "engine_failed"
         if self._finish_reason == "length":

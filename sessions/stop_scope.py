@@ -3,6 +3,8 @@
 import asyncio
 from types import TracebackType
 
+from sessions.events import StatusReason
+
 
 class StopScope:
     """`with scope:` runs until its end or until another task calls `stop`; the task's own cancellation passes through.
@@ -11,12 +13,12 @@ class StopScope:
     """
 
     def __init__(self) -> None:
-        self.reason = ""
+        self.reason: StatusReason = ""
         """Why it was stopped, "" when it was not."""
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: StatusReason) -> None:
         """The first reason stays. Takes effect at the block's present `await`; before the block only the reason is set."""
         if self.reason:
             return

@@ -60,9 +60,9 @@ async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
-    scope.stop("enough")
-    scope.stop("again")
-    assert await task == "enough"
+    scope.stop("client_cancelled")
+    scope.stop("turn_detected")
+    assert await task == "client_cancelled"
     assert steps == ["began"]
 
 
@@ -75,7 +75,7 @@ async def test_the_tasks_own_cancellation_passes_through_a_stopped_block() -> No
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0)
-    scope.stop("enough")
+    scope.stop("client_cancelled")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
