@@ -33,9 +33,9 @@ class Speaker:
 
     async def finish(self) -> Path | None:
         """Play to the end. Returns the file, where one was written."""
-        if self._player is not None:
-            await self._player.communicate()
-            if self._player.returncode != 0 and self._file is None:
+        if self._player is not None and self._player.stdin is not None:
+            self._player.stdin.close()
+            if await self._player.wait() != 0 and self._file is None:
                 self._file = DEFAULT_FILE
         if self._file is None or not self._pcm:
             return None
