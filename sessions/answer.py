@@ -13,6 +13,7 @@ from sessions.answer_plan import AnswerPlan
 from sessions.answer_timing import AnswerClock
 from sessions.conversation import Conversation
 from sessions.events import Response, ResponseCreated, ResponseDone, ResponseStatus, StatusReason, Usage
+from sessions.head_start import HeadStart
 from sessions.output_item import OutputItem
 from sessions.stop_scope import StopScope
 from sessions.voice_state import VoiceState
@@ -24,13 +25,21 @@ Prompt: TypeAlias = Callable[[AnswerPlan], Awaitable[tuple[Message, ...]]]
 class Answer:
     """`stop` may come at any time: the engines are told at once, the closing events follow."""
 
-    def __init__(self, state: VoiceState, conversation: Conversation, plan: AnswerPlan, clock: AnswerClock) -> None:
+    def __init__(
+        self,
+        state: VoiceState,
+        conversation: Conversation,
+        plan: AnswerPlan,
+        clock: AnswerClock,
+        head_start: HeadStart | None = None,
+    ) -> None:
         self.id = state.ids("resp")
         self.closed = asyncio.Event()
         """Its last event is on its way."""
         self._state = state
         self._plan = plan
         self._clock = clock
+        self._head_start = head_start
         self._scope = StopScope()
         self._stream: RequestStream | None = None
         self._item = OutputItem(state, conversation if plan.conversation == "auto" else None, self.id, spoken=plan.spoken)
@@ -50,13 +59,17 @@ class Answer:
             await self._state.emit(ResponseCreated(self._response("in_progress")))
             failure = await self._produce(prompt, unheard)
             status, reason = self._outcome(failure)
+            # Beside the closing events, not before them: a reader may be slow, and a worker may be slow to acknowledge.
+            if self._head_start is not None:
+                self._head_start.drop()
             if self._stream is not None:
-                # Beside the closing events, not before them: a reader may be slow, and a worker may be slow to acknowledge.
                 self._state.spawn(self._stream.abort())
             await self._item.close("completed" if status == "completed" else "incomplete")
             await self._state.emit(ResponseDone(self._response(status, reason, str(failure or ""))))
             self.closed.set()
         finally:
+            if self._head_start is not None:
+                self._head_start.drop()
             if self._stream is not None:
                 await self._stream.abort()
 
@@ -67,14 +80,22 @@ class Answer:
                     return unheard
                 if not self.stopping:
                     messages = await prompt(self._plan)
-                    self._stream = await self._state.graph.submit(self._plan.request(self._state, messages))
-                    await self._stream.push(Payload(), final=True)
+                    stream = self._stream = await self._begun(messages)
                     await self._item.open()
-                    async for delivery in self._stream:
+                    async for delivery in stream:
                         await self._deliver(delivery)
         except RequestFailed as failed:
             return failed
         return None
+
+    async def _begun(self, messages: tuple[Message, ...]) -> RequestStream:
+        """The request, all its input pushed."""
+        begun = await self._head_start.stream(self._plan, messages) if self._head_start is not None else None
+        if begun is not None:
+            return begun
+        stream = self._stream = await self._state.graph.submit(self._plan.request(self._state, messages))
+        await stream.push(Payload(), final=True)
+        return stream
 
     async def _deliver(self, delivery: Delivery) -> None:
         payload = delivery.payload

@@ -8,7 +8,9 @@ from sessions.answer_timing import AnswerClock, SpokenTurn
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.conversation import Conversation, Entry
 from sessions.events import AudioDelta, Event, StatusReason
+from sessions.head_start import HeadStart
 from sessions.history import messages_of
+from sessions.items import InputAudio, Item
 from sessions.spoken_items import SpokenItems
 from sessions.voice_state import VoiceState
 
@@ -21,7 +23,13 @@ class Answers:
         self._live: Answer | None = None
         self._out_of_band: dict[str, Answer] = {}
 
-    async def create(self, wish: CreateResponse, turn: SpokenTurn | None = None, unheard: RequestFailed | None = None) -> None:
+    async def create(
+        self,
+        wish: CreateResponse,
+        turn: SpokenTurn | None = None,
+        unheard: RequestFailed | None = None,
+        head_start: HeadStart | None = None,
+    ) -> None:
         """Starts an answer; one that is being stopped gets its closing events out first.
 
         `unheard`: the turn could not be recognised, the answer fails with it. Raises CommandRefused.
@@ -34,7 +42,7 @@ class Answers:
             await self.silence()
             self._refuse_second()
         self._state.epoch += 1
-        answer = Answer(self._state, self._conversation, plan, clock)
+        answer = Answer(self._state, self._conversation, plan, clock, head_start)
         if plan.conversation == "none":
             self._out_of_band[answer.id] = answer
         else:
@@ -55,6 +63,18 @@ class Answers:
             answer = self._out_of_band.get(response_id)
         if answer is not None:
             self._stop(answer, "client_cancelled")
+
+    def head_start(self, heard: str) -> HeadStart | None:
+        """Begin to answer what the user has said so far; None when no answer could follow now."""
+        if self._running() is not None:
+            return None
+        try:
+            plan = plan_answer(self._state, CreateResponse())
+        except CommandRefused:
+            return None
+        said = Item(id="", role="user", status="completed", parts=(InputAudio(heard, 0),))
+        entries = [*self._conversation.entries, Entry(said)]
+        return HeadStart(self._state, plan, messages_of(plan.instructions, entries, self._state.settings))
 
     def history(self) -> tuple[Message, ...]:
         """The conversation as the thinker would see it now."""

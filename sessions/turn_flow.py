@@ -9,6 +9,7 @@ from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.events import SessionError, SpeechStarted, SpeechStopped
+from sessions.head_start import HeadStart
 from sessions.listening import WINDOW_SAMPLES
 from sessions.recognition import Recogniser, Transcript
 from sessions.spoken_items import SpokenItems
@@ -37,6 +38,7 @@ class Turn:
         self.start = start
         self.recogniser: Recogniser | None = None
         self.hint: asyncio.Task[None] | None = None
+        self.beginning: asyncio.Task[HeadStart | None] | None = None
 
     def forget_pause(self) -> None:
         """What was asked about the present pause is stale."""
@@ -44,11 +46,24 @@ class Turn:
             self.recogniser.cancel()
             self.recogniser = None
         self.forget_hint()
+        self.forget_head_start()
 
     def forget_hint(self) -> None:
         if self.hint is not None:
             self.hint.cancel()
             self.hint = None
+
+    def forget_head_start(self) -> None:
+        beginning, self.beginning = self.beginning, None
+        if beginning is None or beginning.cancel():
+            return
+        if not beginning.cancelled() and (head_start := beginning.result()) is not None:
+            head_start.drop()
+
+    async def take_head_start(self) -> HeadStart | None:
+        """From here on it is the caller's to drop."""
+        beginning, self.beginning = self.beginning, None
+        return None if beginning is None else await beginning
 
 
 class TurnFlow:
@@ -136,8 +151,15 @@ class TurnFlow:
         if isinstance(event, PauseBegan):
             end = event.at_ms * SAMPLES_PER_MS
             turn.recogniser = Recogniser(self._state, self._buffer.between(turn.start, end), speech_only=True)
-            if isinstance(self._state.config.turn_detection, SemanticVad):
+            detection = self._state.config.turn_detection
+            if isinstance(detection, SemanticVad):
                 turn.hint = self._state.spawn(self._hint(turn, turn.recogniser, event.pause, end))
+            if detection is not None and detection.create_response and self._state.settings.head_start:
+                turn.beginning = self._state.spawn(self._begin_answer(turn.recogniser))
+
+    async def _begin_answer(self, recogniser: Recogniser) -> HeadStart | None:
+        heard = await recogniser.outcome()
+        return self._answers.head_start(heard.text) if isinstance(heard, Transcript) and heard.text else None
 
     async def _hint(self, turn: Turn, recogniser: Recogniser, pause: int, end: int) -> None:
         start = max(turn.start, end - self._state.settings.hint_audio_ms * SAMPLES_PER_MS)
@@ -172,20 +194,25 @@ class TurnFlow:
         detection = self._state.config.turn_detection
         if detection is not None and detection.create_response:
             self._answer_due = turn.item_id
-            self._state.spawn(self._answer(turn.item_id, transcribing, ended_at, decided_at))
+            self._state.spawn(self._answer(turn, transcribing, ended_at, decided_at))
+        else:
+            turn.forget_head_start()
 
     async def _answer(
-        self, item_id: str, transcribing: asyncio.Task[Transcript | RequestFailed], ended_at: float, decided_at: float
+        self, turn: Turn, transcribing: asyncio.Task[Transcript | RequestFailed], ended_at: float, decided_at: float
     ) -> None:
         outcome = await transcribing
         await self._answers.silence()
-        if self._answer_due != item_id:
-            return  # The user has spoken on; the next turn's answer covers this one.
         unheard = outcome if isinstance(outcome, RequestFailed) else None
         transcript = outcome if isinstance(outcome, Transcript) else None
-        if transcript is not None and not transcript.text:
+        # When another turn's answer is due, the user has spoken on, and that answer covers this turn.
+        if self._answer_due != turn.item_id or (transcript is not None and not transcript.text):
+            turn.forget_head_start()
             return
+        head_start = await turn.take_head_start()
         try:
-            await self._answers.create(CreateResponse(), SpokenTurn(ended_at, decided_at, transcript), unheard)
+            await self._answers.create(CreateResponse(), SpokenTurn(ended_at, decided_at, transcript), unheard, head_start)
         except CommandRefused as refused:
+            if head_start is not None:
+                head_start.drop()
             await self._state.emit(SessionError(refused.code, refused.message))

@@ -2,7 +2,7 @@
 
 from engines.bridges.frame_windows import FrameWindows
 from engines.models import InvalidInput, Produced
-from engines.models.piper_decoder import PiperDecoder, Sounding
+from engines.models.piper_decoder import PiperDecoder
 from engines.models.piper_talker import PiperTalker
 from engines.parameters import Speech
 from engines.payloads import Payload
@@ -23,7 +23,7 @@ def decode_ratio(text: str = FOUR_SECONDS) -> float:
     decoder = PiperDecoder.load(directory("piper-joe"), {})
     speech = Speech(voice="joe")
     [frames] = one(talker.run([(talker.open(speech), Payload(text=text))])[0])
-    sounding: Sounding = decoder.open(speech)
+    sounding = decoder.open(speech)
     windows = FrameWindows(speech).feed(frames.payload)
     chunks = [chunk for window in windows for chunk in one(decoder.run([(sounding, window)])[0])]
     decoded = sum(int(chunk.payload.attributes["decoded"]) for chunk in chunks)

@@ -94,7 +94,7 @@ async def test_speaking_on_before_the_answer_began_joins_both_turns() -> None:
         assert client.of(ResponseCreated) == []
         await client.say(860, 960)
         await client.until(ResponseDone)
-        thinking = graph.of("thinker")[0].parameters["thinker"]
+        thinking = graph.of("thinker")[-1].parameters["thinker"]
         assert isinstance(thinking, Generation)
         assert [message.content for message in thinking.messages[1:]] == ["I would like", "a coffee."]
 

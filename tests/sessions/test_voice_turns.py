@@ -20,6 +20,7 @@ from sessions.events import (
     TranscriptFailed,
 )
 from sessions.items import InputAudio, OutputAudio
+from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
 ORDER = [
@@ -255,7 +256,7 @@ async def test_an_engine_fails_in_mid_answer(output: str, after: int) -> None:
 async def test_the_thinker_refuses() -> None:
     graph = FakeGraph()
     graph.fail_submit("thinker", ErrorKind.OVERLOADED, "no slot")
-    async with talking(graph, voice_config=config(SemanticVad())) as client:
+    async with talking(graph, VoiceSettings(head_start=False), config(SemanticVad())) as client:
         await client.say(960, 960)
         done = await client.until(ResponseDone)
         assert done.response.status == "failed"
