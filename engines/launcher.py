@@ -5,6 +5,7 @@ import contextlib
 import logging
 import random
 import tempfile
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from engines.orchestrator import Orchestrator
 from engines.worker.spec import StageSpec, WorkerSpec
 from engines.worker_link import WorkerLink
 from engines.worker_process import STDERR, WorkerProcess
+
+HEARTBEAT_S = 5.0
+HANG_LIMIT_S = 15.0
+"""A worker answers within milliseconds, its loop runs no model; the rest is room for a machine that swaps."""
 
 log = logging.getLogger(__name__)
 
@@ -118,20 +123,14 @@ class LocalLauncher:
                 await asyncio.sleep(delay_s)
 
     async def _run_once(self, worker: LaunchedWorker, log_fd: int) -> None:
-        """One life of the worker, until it exits or its connection ends."""
+        """One life of the worker, until it exits, its connection ends or it hangs."""
         worker.starts += 1
         worker.became_ready = False
         worker.fault = ""
         worker.note = worker.note or "starting"
-        worker.process = process = WorkerProcess.start(worker.spec, log_fd)
-        tasks = {asyncio.create_task(self._serve(worker)), asyncio.create_task(process.exited())}
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            await process.stop()
+        async with WorkerProcess.start(worker.spec, log_fd) as process:
+            worker.process = process
+            await _first_of(self._serve(worker), _hangs(worker), process.exited())
             worker.process = None
         worker.note = worker.fault or process.last_words()
 
@@ -146,6 +145,32 @@ class LocalLauncher:
         finally:
             worker.link = None
             worker.note = worker.note or "its connection has ended"
+
+
+async def _first_of(*ends: Coroutine[None, None, None]) -> None:
+    tasks = {asyncio.create_task(end) for end in ends}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _hangs(worker: LaunchedWorker) -> None:
+    """Returns once a worker that has been ready does not answer any more. Before that, loading may hold up its loop."""
+    while True:
+        await asyncio.sleep(HEARTBEAT_S)
+        if worker.link is None or not worker.became_ready:
+            continue
+        try:
+            async with asyncio.timeout(HANG_LIMIT_S):
+                await worker.link.report()
+        except TimeoutError:
+            worker.fault = f"it has not answered for {HANG_LIMIT_S:g} s"
+            return
+        except ConnectionError:
+            return
 
 
 def worker_specs(settings: GraphSettings) -> list[WorkerSpec]:

@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestFailed(Exception):
-    """The request has ended without its outputs. Nothing of it is left anywhere."""
+    """The request has ended without its outputs. Once `async with` or `abort` is over, nothing of it is left anywhere."""
 
     def __init__(self, kind: ErrorKind, stage: str, message: str) -> None:
         super().__init__(f"{stage}: {message}")

@@ -57,11 +57,17 @@ class WorkerProcess:
         """
         return cls(_spawn(spec), log_fd)
 
+    async def __aenter__(self) -> "WorkerProcess":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
     async def exited(self) -> None:
         await self._exited.wait()
 
     async def stop(self) -> None:
-        """Returns when nothing of the group is left. Idempotent."""
+        """Returns when nothing of the group is left; being cancelled only takes away the grace. Idempotent."""
         try:
             if not self._exited.is_set():
                 os.kill(self.pid, signal.SIGTERM)
@@ -70,11 +76,15 @@ class WorkerProcess:
                         await self._exited.wait()
         finally:
             self._kill_group()
-        await self._exited.wait()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(OUTPUT_GRACE_S):
-                await self._output.ended.wait()
-        if not self._output.ended.is_set():
+            await self._last_output()
+
+    async def _last_output(self) -> None:
+        try:
+            await self._exited.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(OUTPUT_GRACE_S):
+                    await self._output.ended.wait()
+        finally:
             self._output.close()
 
     def last_words(self) -> str:
@@ -111,9 +121,11 @@ class _Output:
         asyncio.get_running_loop().add_reader(self._pipe, self._read)
 
     def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._pipe)
-        self._pipe.close()
-        self.ended.set()
+        """Idempotent."""
+        if not self.ended.is_set():
+            asyncio.get_running_loop().remove_reader(self._pipe)
+            self._pipe.close()
+            self.ended.set()
 
     def _read(self) -> None:
         data = os.read(self._pipe.fileno(), READ_BYTES)

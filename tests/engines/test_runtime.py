@@ -153,6 +153,23 @@ async def test_a_hanging_worker_does_not_hold_up_the_end(launched: Launch, monke
         await anext(aiter(stream))
 
 
+async def test_a_worker_that_stands_still_is_lost_and_started_again(launched: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.launcher.HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("engines.launcher.HANG_LIMIT_S", 1.0)
+    monkeypatch.setattr("engines.worker_process.STOP_GRACE_S", 0.1)
+    async with launched() as runtime:
+        await runtime.ready.wait()
+        stream = await runtime.submit(request("r"))
+        worker = pids(runtime)["one"]
+        assert worker is not None
+        os.kill(worker, signal.SIGSTOP)
+        with pytest.raises(RequestFailed, match="lost"):
+            await ask(stream, "a")
+        await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2)
+        await runtime.ready.wait()
+        assert await ask(await runtime.submit(request("again")), "a") == ["a", ""]
+
+
 async def test_a_models_own_error_ends_one_request_and_no_worker(launched: Launch) -> None:
     async with launched() as runtime:
         await runtime.ready.wait()

@@ -1,0 +1,81 @@
+"""An orchestrator over two fake workers that run the pipeline CASCADE, and short words for what tests do with it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from engines.connectors.inline import InlineConnector
+from engines.orchestrator import Orchestrator
+from engines.parameters import Parameters, Speech
+from engines.payloads import Payload
+from engines.requests import Delivery, Request, RequestStream
+from engines.worker_link import WorkerLink
+from fakes.pipelines import CASCADE
+from fakes.worker import EMPTY, FakeStage, FakeWorker
+
+SPEECH: dict[str, Parameters] = {"mouth": Speech("joe")}
+
+
+class Bench:
+    """An orchestrator with fake workers: `ears` runs ear and mind, `voice` runs mouth."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ears = FakeWorker(folder / "ears", ["ear", "mind"], name="ears")
+        self.voice = FakeWorker(folder / "voice", ["mouth"], name="voice")
+        self.statuses_changed = asyncio.Event()
+        self.orchestrator = Orchestrator(
+            CASCADE, ("ear", "mind", "mouth"), InlineConnector(), on_status=self.statuses_changed.set
+        )
+        self.served: dict[str, asyncio.Task[None]] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["Bench"]:
+        async with AsyncExitStack() as stack:
+            for worker in (self.ears, self.voice):
+                await stack.enter_async_context(worker)
+                await self.connect(worker)
+            yield self
+            await self.orchestrator.drain()
+        await asyncio.gather(*self.served.values(), return_exceptions=True)
+
+    async def connect(self, worker: FakeWorker) -> WorkerLink:
+        link = await WorkerLink.connect(worker.socket, "test")
+        self.served[worker.name] = asyncio.create_task(self.orchestrator.serve(link))
+        await asyncio.sleep(0)
+        return link
+
+    def is_empty(self) -> bool:
+        pools = self.orchestrator.pools.values()
+        return self.orchestrator.running() == 0 and all(pool.active() == 0 for pool in pools)
+
+
+def request(name: str = "r", *outputs: str, entry: str = "ear", session: str = "", fence: int = 0, epoch: int = 0) -> Request:
+    return Request(
+        request_id=name,
+        entry=entry,
+        outputs=outputs or ("text", "audio"),
+        parameters=SPEECH,
+        session_id=session,
+        fence=fence,
+        epoch=epoch,
+    )
+
+
+async def feed(stream: RequestStream, *texts: str) -> None:
+    for text in texts:
+        await stream.push(Payload(text=text))
+    await stream.push(EMPTY, final=True)
+
+
+async def collect(stream: RequestStream) -> list[Delivery]:
+    return [delivery async for delivery in stream]
+
+
+def texts(deliveries: list[Delivery], output: str) -> list[str]:
+    return [delivery.payload.text for delivery in deliveries if delivery.output == output]
+
+
+async def silent(stage: FakeStage) -> None:
+    """Takes nothing and says nothing."""
+    await asyncio.Event().wait()
