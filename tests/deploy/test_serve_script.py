@@ -81,15 +81,12 @@ def test_half_made_venv_is_made_anew(machine: Machine) -> None:
 def test_two_at_once_install_once(machine: Machine, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with machine.start(FAKE_PIP="wait", FAKE_PIPE=str(pipe)) as first:
-        with pipe.open("w"):  # opens when the pip of the first one reads, and holds it until here is closed
-            second = machine.start()
-            assert second.stdout is not None
-            assert second.stdout.readline() == f"another set-up is running in {machine.project}; waiting for it\n"
-        with second:
-            for process in (first, second):
-                process.communicate(timeout=30)
-                assert process.returncode == 0
+    first = machine.start(FAKE_PIP="wait", FAKE_PIPE=str(pipe))
+    with pipe.open("w"):  # opens when the pip of the first one reads, and holds it until here is closed
+        second = machine.start()
+        assert second.stdout is not None
+        assert second.stdout.readline() == f"another set-up is running in {machine.project}; waiting for it\n"
+    assert [machine.finish(process)[0] for process in (first, second)] == [0, 0]
     assert machine.calls() == [*WHOLE_SET_UP, "weights"]
 
 

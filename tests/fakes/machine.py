@@ -5,10 +5,12 @@ Each fake command writes its call into a log and does only what the scripts rely
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_PATIENCE_S = 20
 REAL_COMMANDS = (
     "awk",
     "basename",
@@ -44,7 +46,7 @@ case "$*" in
         case "${FAKE_PIP:-}" in
             fail) exit 1 ;;
             interrupt) kill -INT $PPID; exit 130 ;;
-            wait) cat "$FAKE_PIPE" >/dev/null ;;
+            wait) [[ $* != *cpu.txt ]] || cat "$FAKE_PIPE" >/dev/null ;;
         esac ;;
     *engines.weights*) echo weights >>"$CALLS" ;;
     *importlib.metadata*) exit 1 ;;
@@ -91,8 +93,16 @@ class Machine:
 
     def serve(self, *options: str, **environment: str) -> tuple[int, str]:
         """Exit status and all that was said."""
-        with self.start(*options, **environment) as process:
-            said, _ = process.communicate(timeout=30)
+        return self.finish(self.start(*options, **environment))
+
+    def finish(self, process: subprocess.Popen[str]) -> tuple[int, str]:
+        """Exit status and what it still had to say; a process that hangs is killed with all that it started."""
+        try:
+            said, _ = process.communicate(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
         return process.returncode, said
 
     def calls(self) -> list[str]:
