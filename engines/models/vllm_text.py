@@ -28,6 +28,9 @@ ENDING_MARKS = (".", "?", "!", ".\n", "?\n")
 LIKELIEST = 20
 """How many next tokens vLLM tells the probability of: what is not among them adds nothing that matters."""
 
+WARM_WORDS = (2, 60)
+WARM_BATCH = 3
+
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the model runs inside EngineCore: two processes and not three
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit the worker's sockets and keep them open
@@ -66,6 +69,7 @@ class VllmText:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._options = options
+        self._slots = slots
         self._engine = AsyncLLM.from_engine_args(
             AsyncEngineArgs(
                 model=str(directory),
@@ -86,9 +90,14 @@ class VllmText:
         self._endings = {self._tokenizer.eos_token_id, *(mark[0] for mark in marks if len(mark) == 1)}
 
     async def warm_up(self) -> None:
-        """Also leaves the warm prompt in the prefix cache."""
+        """Also leaves the warm prompt in the prefix cache. A first long prompt and a first batch cost a second extra."""
         system = (Message("system", self._options.warm_prompt),) if self._options.warm_prompt else ()
-        async for _ in self.generate((*system, Message("user", "Hello.")), Generation(max_tokens=4)):
+        for words in WARM_WORDS:
+            talk = (*system, Message("user", "Once more. " * words))
+            await asyncio.gather(self.ending(talk), *(self._warm(talk) for _ in range(min(self._slots, WARM_BATCH))))
+
+    async def _warm(self, messages: Sequence[Message]) -> None:
+        async for _ in self.generate(messages, Generation(max_tokens=4)):
             pass
 
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:

@@ -9,25 +9,27 @@ from engines.worker.spec import BatchSpec
 T = TypeVar("T")
 
 LATER_MS = {ServiceClass.CONTROL: 0.0, ServiceClass.INTERACTIVE: 250.0, ServiceClass.BATCH: 2000.0}
-"""An input counts as if it had arrived this much later. So the classes go in order, and none waits for ever."""
+"""An input counts as if it were due this much later. So the classes go in order, and none waits for ever."""
 
 EXPRESS_MS = 200.0
-"""A request that has not emitted yet counts as if it had arrived this much earlier: it goes first within its class."""
+"""A request that has not emitted yet counts as if it were due this much earlier: it goes first within its class."""
 
 
 class Ready(NamedTuple, Generic[T]):
-    """The oldest input of one request. `since` is when it was pushed, in seconds. `express`: nothing of it is out yet."""
+    """The oldest input of one request. Times are in seconds. `since` is when it was pushed, `due` when its output is wanted: at
+    once, or when what is out already has been played. `express`: nothing of it is out yet."""
 
     row: T
     key: Hashable
     since: float
+    due: float
     service_class: ServiceClass
     express: bool
 
     @property
     def rank(self) -> float:
-        """Virtual arrival in milliseconds: least goes first."""
-        return self.since * 1000 + LATER_MS[self.service_class] - (EXPRESS_MS if self.express else 0.0)
+        """Virtual deadline in milliseconds: least goes first."""
+        return self.due * 1000 + LATER_MS[self.service_class] - (EXPRESS_MS if self.express else 0.0)
 
 
 class Choice(NamedTuple, Generic[T]):

@@ -39,14 +39,22 @@ class Flush(Enum):
 class Seat:
     """A request's place in the engine: the model's state for it, from `open` to `close`.
 
-    `leaving` is set when it is decided that the request ends; its `close` may still be to come.
+    `due` is when the next output is wanted: media is played from its first chunk on, so what lies ahead of the listener may wait
+    for those who have heard nothing yet. `leaving` is set when it is decided that the request ends; `close` may still be to come.
     """
 
     request: StageRequest
     state: object = None
     opened: bool = False
-    emitted: bool = False
+    emitted_at: float | None = None
+    due: float = 0.0
     leaving: bool = False
+
+    def emit(self, pts: float, now: float) -> None:
+        """A chunk that begins at `pts` is out; the next is wanted when it is being played."""
+        if self.emitted_at is None:
+            self.emitted_at = now
+        self.due = self.emitted_at + pts
 
 
 class GenerationEngine:
@@ -149,9 +157,10 @@ class GenerationEngine:
                 if isinstance(key, Exception):
                     self._give_up(seat, key)
                 else:
-                    ready.append(Ready(seat, key, oldest.pushed_at, service_class, express=not seat.emitted))
-            elif request.input_ended_at is not None:
-                ready.append(Ready(seat, Flush.KEY, request.input_ended_at, service_class, express=True))
+                    since, express = oldest.pushed_at, seat.emitted_at is None
+                    ready.append(Ready(seat, key, since, max(since, seat.due), service_class, express))
+            elif (since := request.input_ended_at) is not None:
+                ready.append(Ready(seat, Flush.KEY, since, since, service_class, express=True))
         return ready
 
     async def _open(self, seat: Seat) -> None:
@@ -211,7 +220,7 @@ class GenerationEngine:
     def _produce(self, seat: Seat, produced: Produced, timing: ChunkTiming) -> None:
         self._counters.produced += produced.units
         self._counters.emitted += 1
-        seat.emitted = True
+        seat.emit(produced.pts, self._clock())
         seat.request.produce(produced.payload, timing, pts=produced.pts)
 
     def _give_up(self, seat: Seat, error: Exception) -> None:

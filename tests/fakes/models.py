@@ -14,6 +14,10 @@ from engines.payloads import Payload
 T = TypeVar("T")
 
 
+MEDIA_TIMES = {"ahead": 60.0}
+"""Where in its stream, in seconds, the chunk of an input begins."""
+
+
 class ScriptedModel:
     """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none; the attribute `key` is the batch key.
 
@@ -93,7 +97,7 @@ class ScriptedModel:
         if text == "invalid":
             return InvalidInput("text: expected something else, got 'invalid'")
         count = {"many": 3, "silent": 0}.get(text, 1)
-        return [Produced(Payload(text), units=1) for _ in range(count)]
+        return [Produced(Payload(text), pts=MEDIA_TIMES.get(text, 0.0), units=1) for _ in range(count)]
 
 
 class ScriptedTextModel:

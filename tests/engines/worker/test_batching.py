@@ -11,9 +11,15 @@ CONTROL, INTERACTIVE, BATCH = ServiceClass.CONTROL, ServiceClass.INTERACTIVE, Se
 
 
 def ready(
-    row: str, since: float, *, key: str = "", service_class: ServiceClass = INTERACTIVE, express: bool = False
+    row: str,
+    since: float,
+    *,
+    due: float | None = None,
+    key: str = "",
+    service_class: ServiceClass = INTERACTIVE,
+    express: bool = False,
 ) -> Ready[str]:
-    return Ready(row, key, since, service_class, express)
+    return Ready(row, key, since, since if due is None else due, service_class, express)
 
 
 def test_nothing_ready_means_wait_for_a_change() -> None:
@@ -48,6 +54,12 @@ def test_a_request_that_has_not_emitted_goes_first_and_does_not_wait() -> None:
     rows = [ready("old", 1.0, key="x"), ready("new", 1.125, key="y", express=True)]
     assert choose(rows, batch, now=1.125).rows == ["new"]
     assert choose(rows, BatchSpec(), now=1.125).rows == ["new"]
+
+
+def test_what_is_far_ahead_of_its_listener_waits_for_who_has_heard_nothing() -> None:
+    rows = [ready("ahead", 1.0, due=9.0, key="a"), ready("new", 4.0, key="n", express=True), ready("near", 2.0, due=4.5, key="b")]
+    assert choose(rows, BatchSpec(), now=4.0).rows == ["new"]
+    assert choose([rows[0], rows[2]], BatchSpec(), now=4.0).rows == ["near"]
 
 
 def test_classes_go_in_order() -> None:

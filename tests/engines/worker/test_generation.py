@@ -71,6 +71,26 @@ async def test_min_is_waited_for_and_max_wait_ends_the_waiting(bench: Bench) -> 
     assert (await gateway.chunk("a")).timing.queue_ms >= 20
 
 
+async def test_what_is_ahead_of_its_listener_waits_for_who_has_heard_nothing(bench: Bench) -> None:
+    bench.batch = BatchSpec(max=1)
+    gateway = await bench.gateway()
+    gateway.submit("talkative")
+    gateway.push("talkative", "ahead")
+    await gateway.chunk("talkative")
+    bench.model.hold()
+    gateway.submit("gate")
+    gateway.push("gate", "gate")
+    await bench.model.step_begins()
+    await bench.model.step_begins()
+    gateway.push("talkative", "more", final=True)
+    gateway.submit("new")
+    gateway.push("new", "first", "second", final=True)
+    await _received(gateway)
+    bench.model.release()
+    await gateway.texts("talkative")
+    assert bench.model.batches[2:] == [["first"], ["second"], ["more"]]
+
+
 async def test_control_goes_before_batch(bench: Bench) -> None:
     bench.batch = BatchSpec(max=1)
     gateway = await bench.gateway()
