@@ -34,7 +34,10 @@ WARM_BATCH = 3
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the model runs inside EngineCore: two processes and not three
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit the worker's sockets and keep them open
-    "VLLM_CONFIGURE_LOGGING": "0",  # its lines go through our loggers
+    "VLLM_LOGGING_LEVEL": "ERROR",  # some twenty lines of warnings that no operator can act on
+    "TQDM_DISABLE": "1",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "PYTHONWARNINGS": "ignore",
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }

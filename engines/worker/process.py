@@ -9,6 +9,8 @@ import signal
 import socket
 import threading
 
+from setproctitle import setproctitle
+
 from engines import logs
 from engines.pipeline import PipelineError
 from engines.pipelines.registry import pipeline
@@ -28,6 +30,7 @@ ENGINE_DIED = 70
 def run(spec: WorkerSpec) -> int:
     """Until SIGTERM (0), or until an engine dies (ENGINE_DIED)."""
     logs.set_up(spec.name)
+    setproctitle(f"antiphon {spec.name}")
     try:
         worker = Worker(spec, pipeline(spec.pipeline))
         sock = listener(spec)

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from setproctitle import setproctitle
+
 from engines.messages.framing import frame
 from realtime.media import messages
 from realtime.media.messages import Failed, FailureKind
@@ -120,6 +122,7 @@ class MediaWorker:
 
 
 def main() -> None:
+    setproctitle("antiphon media")
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="media: %(message)s")
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

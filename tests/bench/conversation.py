@@ -67,8 +67,9 @@ class Conversation:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._socket.close()
-        self._reader.cancel()
-        await asyncio.wait([self._reader])
+        transport.shutdown(socket.SHUT_RDWR)
+        await self._reader
+        await self._socket.close()
         await self._http.close()
 
     async def ask(self, utterance: Utterance) -> Turn:
@@ -102,18 +103,20 @@ class Conversation:
         """Audio at once, not in real time."""
         await self.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()})
 
-    async def until(self, kind: str) -> Event:
-        """The next event of this type."""
-        waiting = self._awaited.setdefault(kind, asyncio.get_running_loop().create_future())
-        return await asyncio.wait_for(waiting, TURN_TIMEOUT_S)
+    def upcoming(self, kind: str) -> "asyncio.Future[Event]":
+        """The next event of this type, from now on."""
+        return self._awaited.setdefault(kind, asyncio.get_running_loop().create_future())
 
-    def reset(self) -> None:
-        """Vanish as a crashed client does: the connection is reset, nothing is said."""
+    async def until(self, kind: str) -> Event:
+        return await asyncio.wait_for(self.upcoming(kind), TURN_TIMEOUT_S)
+
+    async def reset(self) -> None:
+        """Vanish as a crashed client does: no close frame, the connection is cut and reset."""
         transport = self._socket.get_extra_info("socket")
         transport.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._reader.cancel()
-        assert self._http.connector is not None
-        self._http.connector.close()
+        await asyncio.wait([self._reader])
+        await self._http.close()
 
     def _begin(self, name: str) -> None:
         self._turn = Turn(name, started_at=time.monotonic())
