@@ -67,9 +67,7 @@ class Conversation:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._socket.close()
-        transport.shutdown(socket.SHUT_RDWR)
         await self._reader
-        await self._socket.close()
         await self._http.close()
 
     async def ask(self, utterance: Utterance) -> Turn:
@@ -114,8 +112,9 @@ class Conversation:
         """Vanish as a crashed client does: no close frame, the connection is cut and reset."""
         transport = self._socket.get_extra_info("socket")
         transport.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._reader.cancel()
-        await asyncio.wait([self._reader])
+        transport.shutdown(socket.SHUT_RDWR)
+        await self._reader
+        await self._socket.close()
         await self._http.close()
 
     def _begin(self, name: str) -> None:
