@@ -36,6 +36,7 @@ PLACES = (0.35, 0.5, 0.65)
 class Plan(msgspec.Struct, frozen=True):
     """How much of each measurement; the short form only shows that everything still works."""
 
+    synthetic: int
     turns: int
     paused: int
     crowds: tuple[int, ...]
@@ -43,8 +44,8 @@ class Plan(msgspec.Struct, frozen=True):
     long_answer: bool
 
 
-FULL = Plan(turns=44, paused=108, crowds=(1, 2, 4), turns_in_crowd=6, long_answer=True)
-SHORT = Plan(turns=2, paused=2, crowds=(2,), turns_in_crowd=1, long_answer=False)
+FULL = Plan(synthetic=30, turns=44, paused=108, crowds=(1, 2, 4), turns_in_crowd=6, long_answer=True)
+SHORT = Plan(synthetic=2, turns=1, paused=1, crowds=(1,), turns_in_crowd=1, long_answer=False)
 
 
 def note(text: str) -> None:
@@ -62,12 +63,12 @@ async def speak(server: Server, text: str, voice: str | None = None) -> Utteranc
     return Utterance(f"joe: {text}", recordings.trim(samples), text)
 
 
-async def questions(server: Server, count: int) -> list[Utterance]:
-    """Humans first, then the same questions by two synthetic speakers in turn."""
-    chosen = [*recordings.spoken_commands(), *recordings.read_sentences()]
-    for index, text in enumerate(recordings.QUESTIONS[: max(count - len(chosen), 0)]):
-        chosen.append(recordings.read_by_espeak(text) if index % 3 == 2 else await speak(server, text))
-    return spread(chosen, count)
+async def all_questions(server: Server, synthetic: int) -> list[Utterance]:
+    """Humans first, then `synthetic` questions by two synthetic speakers in turn."""
+    asked = [*recordings.spoken_commands(), *recordings.read_sentences()]
+    for index, text in enumerate(recordings.QUESTIONS[:synthetic]):
+        asked.append(recordings.read_by_espeak(text) if index % 3 == 2 else await speak(server, text))
+    return asked
 
 
 def spread(utterances: Sequence[Utterance], count: int) -> list[Utterance]:
@@ -76,9 +77,9 @@ def spread(utterances: Sequence[Utterance], count: int) -> list[Utterance]:
     return [utterances[int(place)] for place in places]
 
 
-async def paused_questions(server: Server, count: int) -> list[Utterance]:
+def with_pauses(asked: Sequence[Utterance], count: int) -> list[Utterance]:
     """Recordings with an inner pause of 200–700 ms, in every combination of recording, length and place."""
-    long_enough = [u for u in await questions(server, FULL.turns) if u.seconds > 1.6]
+    long_enough = [utterance for utterance in asked if utterance.seconds > 1.6]
     made: list[Utterance] = []
     for round_number in range(count):
         source = long_enough[round_number % len(long_enough)]
@@ -170,26 +171,26 @@ def parts(turns: Sequence[Turn]) -> dict[str, float]:
     return {name: round(statistics.median(values), 2) for name, values in gathered.items() if values}
 
 
-async def crowd(server: Server, people: int, turns_each: int) -> dict[str, Any]:
+async def crowd(server: Server, asked: Sequence[Utterance], people: int, turns_each: int) -> dict[str, Any]:
     """`people` conversations at once, each with other questions."""
-    asked = await questions(server, FULL.turns)
     everyone = await asyncio.gather(*(converse(server, spread(asked[person::people], turns_each)) for person in range(people)))
     return figures([turn for turns in everyone for turn in turns])
 
 
 async def measure(server: Server, plan: Plan) -> dict[str, Any]:
     note(f"ready after {server.ready_s:.1f} s")
-    turns = await converse(server, await questions(server, plan.turns))
+    asked = await all_questions(server, plan.synthetic)
+    turns = await converse(server, spread(asked, plan.turns))
     told = [await long_answer(server)] if plan.long_answer else []
     result = {
         **figures([*turns, *told]),
-        "premature": round(await ended_early(server, await paused_questions(server, plan.paused)), 3),
+        "premature": round(await ended_early(server, with_pauses(asked, plan.paused)), 3),
         "long_answer_s": round(len(told[0].pcm) / 2 / RATE, 1) if told else None,
         "decode_ratio": decode_ratio(),
         "wer": round(await word_error_rate(server, [*turns, *told]), 3),
         "ready_s": round(server.ready_s, 1),
         "parts": parts(turns),
-        "by_sessions": {str(people): await crowd(server, people, plan.turns_in_crowd) for people in plan.crowds},
+        "by_sessions": {str(people): await crowd(server, asked, people, plan.turns_in_crowd) for people in plan.crowds},
     }
     result["gateway_mb"] = round(server.rss_mb(), 1)
     return result
@@ -206,7 +207,7 @@ async def main() -> None:
     if chosen.url:
         result = await measure(Server(chosen.url, chosen.pid, 0.0), plan)
     else:
-        async with running_server() as server:
+        async with running_server("--log-level", "warning") as server:
             result = await measure(server, plan)
     note(f"measured in {time.monotonic() - started:.0f} s")
     print(msgspec.json.encode(result).decode())

@@ -23,6 +23,8 @@ from sessions.items import InputAudio, OutputAudio
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
+FINISHED_MS, UNFINISHED_MS = VoiceSettings().finished_silence_ms, VoiceSettings().unfinished_silence_ms
+
 ORDER = [
     "Opened",
     "SpeechStarted",
@@ -84,7 +86,7 @@ async def test_timing_counts_from_the_end_of_speech() -> None:
         timing, usage = done.response.timing, done.response.usage
         assert timing is not None
         assert usage is not None
-        assert timing.decision_ms == pytest.approx(416, abs=32)
+        assert timing.decision_ms == pytest.approx(FINISHED_MS, abs=32)
         assert timing.transcript_ms is not None
         assert timing.decision_ms is not None
         assert timing.transcript_ms < timing.decision_ms  # recognised during the pause
@@ -157,20 +159,20 @@ async def _decided_after_ms(graph: FakeGraph) -> float:
 async def test_unfinished_words_get_the_longest_silence() -> None:
     graph = FakeGraph()
     graph.endings = [0.01]
-    assert await _decided_after_ms(graph) == pytest.approx(896, abs=50)
+    assert await _decided_after_ms(graph) == pytest.approx(UNFINISHED_MS, abs=50)
 
 
 async def test_a_sound_that_goes_on_makes_unsure() -> None:
     graph = FakeGraph()
-    graph.endings, graph.end_of_turn = [0.3], [0.01]
-    assert 450 < await _decided_after_ms(graph) < 850
+    graph.endings, graph.end_of_turn = [0.25], [0.3]
+    assert FINISHED_MS + 50 < await _decided_after_ms(graph) < UNFINISHED_MS - 50
 
 
 async def test_without_an_end_of_turn_model_the_words_decide() -> None:
-    assert await _decided_after_ms(FakeGraph(missing=("end_of_turn",))) == pytest.approx(416, abs=50)
+    assert await _decided_after_ms(FakeGraph(missing=("end_of_turn",))) == pytest.approx(FINISHED_MS, abs=50)
 
 
-@pytest.mark.parametrize(("failing", "expected_ms"), [("ending", 896), ("end_of_turn", 416)])
+@pytest.mark.parametrize(("failing", "expected_ms"), [("ending", UNFINISHED_MS), ("end_of_turn", FINISHED_MS)])
 async def test_a_failed_hint_only_costs_time(failing: str, expected_ms: float) -> None:
     graph = FakeGraph()
     graph.fail(failing)
