@@ -44,8 +44,8 @@ class Plan(msgspec.Struct, frozen=True):
     long_answer: bool
 
 
-FULL = Plan(synthetic=30, turns=44, paused=108, crowds=(1, 2, 4), turns_in_crowd=6, long_answer=True)
-SHORT = Plan(synthetic=2, turns=1, paused=1, crowds=(1,), turns_in_crowd=1, long_answer=False)
+FULL = Plan(synthetic=30, turns=44, paused=108, crowds=(2, 4), turns_in_crowd=6, long_answer=True)
+SHORT = Plan(synthetic=2, turns=1, paused=1, crowds=(), turns_in_crowd=1, long_answer=False)
 
 
 def note(text: str) -> None:
@@ -190,7 +190,10 @@ async def measure(server: Server, plan: Plan) -> dict[str, Any]:
         "wer": round(await word_error_rate(server, [*turns, *told]), 3),
         "ready_s": round(server.ready_s, 1),
         "parts": parts(turns),
-        "by_sessions": {str(people): await crowd(server, asked, people, plan.turns_in_crowd) for people in plan.crowds},
+        "by_sessions": {
+            "1": figures(turns),
+            **{str(people): await crowd(server, asked, people, plan.turns_in_crowd) for people in plan.crowds},
+        },
     }
     result["gateway_mb"] = round(server.rss_mb(), 1)
     return result

@@ -88,7 +88,7 @@ def is_running(pid: int) -> bool:
 
 
 def runs_engines(pid: int) -> bool:
-    return b"antiphon media" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"antiphon one" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 async def test_it_says_where_it_listens_what_loads_and_when_it_is_ready(serve: Serve) -> None:
