@@ -35,6 +35,7 @@ ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the model runs inside EngineCore: two processes and not three
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would inherit the worker's sockets and keep them open
     "VLLM_LOGGING_LEVEL": "ERROR",  # some twenty lines of warnings that no operator can act on
+    "TORCHDYNAMO_DISABLE": "1",  # it would compile a function of four lines with g++ at the first question
     "TQDM_DISABLE": "1",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
     "PYTHONWARNINGS": "ignore",
@@ -61,7 +62,7 @@ class VllmText:
     def load(cls, directory: Path, options: dict[str, object], slots: int) -> "VllmText":
         """Takes 15–20 s on two cores. Raises msgspec.ValidationError for options it does not know, and what vLLM raises."""
         chosen = msgspec.convert(options, Options)
-        logging.getLogger("vllm").setLevel(logging.WARNING)
+        logging.getLogger("vllm").setLevel(logging.ERROR)
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         return cls(directory, chosen, slots)

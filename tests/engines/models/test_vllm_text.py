@@ -32,6 +32,7 @@ async def model(weights: Callable[[str], Path]) -> AsyncGenerator[VllmText, None
     directory = weights("smollm2-135m-instruct")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")  # as the worker's main sets it, for vLLM's own process
+        patch.setenv("PATH", "")  # a machine without a compiler must be able to answer
         loaded = await asyncio.get_running_loop().run_in_executor(None, VllmText.load, directory, options, 4)
         await loaded.warm_up()
         yield loaded
@@ -104,3 +105,9 @@ async def test_equal_seeds_give_equal_answers(model: VllmText) -> None:
 async def test_unknown_options_are_named(weights: Callable[[str], Path]) -> None:
     with pytest.raises(msgspec.ValidationError, match="max_length"):
         VllmText.load(weights("smollm2-135m-instruct"), {"max_length": 5}, 4)
+
+
+async def test_a_finished_sentence_is_likelier_to_end_than_a_begun_one(model: VllmText) -> None:
+    finished = await model.ending((SYSTEM, Message("user", "What is the capital of France")))
+    begun = await model.ending((SYSTEM, Message("user", "What is the capital of")))
+    assert begun < -2 < -0.5 < finished <= 0

@@ -113,3 +113,12 @@ async def test_a_dead_model_fails_every_request_and_ends_the_worker(bench: Bench
     told = {(await gateway.next(Failed)).request_id for _ in range(2)}
     assert told == {"waits", "kills"}
     assert await bench.model_died()
+
+
+async def test_asked_to_weigh_an_ending_it_writes_nothing(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    gateway.submit("r", "writer", parameters=Generation((SYSTEM, Message("user", "one two")), weigh_ending=True))
+    gateway.push("r", stage="writer", final=True)
+    (chunk,) = await gateway.chunks("r")
+    assert chunk.content.payload.text == ""
+    assert chunk.content.payload.attributes == {"ending": -0.5}
