@@ -1,6 +1,7 @@
 """The language model on vLLM, with real weights: one engine for the whole file."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -25,14 +26,23 @@ SYSTEM = Message("system", "You are a helpful AI assistant named SmolLM, trained
 CONTEXT_TOKENS = 512
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that vLLM may call: a machine without a compiler must be able to answer."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name in ("lscpu", "sh"):
+        (folder / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    return folder
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def model(weights: Callable[[str], Path]) -> AsyncGenerator[VllmText, None]:
+async def model(weights: Callable[[str], Path], programs: Path) -> AsyncGenerator[VllmText, None]:
     pytest.importorskip("vllm")
     options: dict[str, object] = {"max_model_len": CONTEXT_TOKENS, "kv_cache_mb": 64, "warm_prompt": SYSTEM.content}
     directory = weights("smollm2-135m-instruct")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")  # as the worker's main sets it, for vLLM's own process
-        patch.setenv("PATH", "")  # a machine without a compiler must be able to answer
+        patch.setenv("PATH", str(programs))
         loaded = await asyncio.get_running_loop().run_in_executor(None, VllmText.load, directory, options, 4)
         await loaded.warm_up()
         yield loaded
