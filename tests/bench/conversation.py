@@ -55,6 +55,8 @@ class Conversation:
         self._awaited: dict[str, asyncio.Future[Event]] = {}
         self._updated = asyncio.Event()
         self.errors: list[Event] = []
+        self.events: list[Event] = []
+        """All of them; of audio only whose it was."""
 
     async def __aenter__(self) -> "Conversation":
         self._http = aiohttp.ClientSession()
@@ -140,6 +142,7 @@ class Conversation:
 
     def _note(self, event: Event, now: float) -> None:
         turn = self._turn
+        self.events.append({name: value for name, value in event.items() if name != "delta"})
         if event["type"] in self._awaited:
             self._awaited.pop(event["type"]).set_result(event)
         match event["type"]:

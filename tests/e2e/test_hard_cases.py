@@ -6,7 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import aiohttp
 import openai
 import pytest
 
@@ -14,35 +13,12 @@ import recordings
 from bench.conversation import Conversation
 from bench.playback import is_voiced
 from bench.server import Server, is_ready, until
+from e2e.observing import counters, settle
 
 pytestmark = [pytest.mark.real_models, pytest.mark.timeout(180)]
 
 ENGINES_STOP_S = 0.1
 LONG = "Tell me a long story about a ship and its crew."
-
-
-async def counters(server: Server) -> dict[str, float]:
-    """What each engine has produced so far, by stage."""
-    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/metrics") as answer:
-        lines = (await answer.text()).splitlines()
-    produced = [line.rsplit(" ", 1) for line in lines if line.startswith("antiphon_stage_produced_total{")]
-    return {labels.split('stage="')[1].split('"')[0]: float(value) for labels, value in produced}
-
-
-async def active(server: Server) -> float:
-    """Requests that any engine still holds."""
-    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/metrics") as answer:
-        lines = (await answer.text()).splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("antiphon_stage_active{"))
-
-
-async def settle(server: Server) -> None:
-    """Until the engines hold nothing."""
-
-    async def idle() -> bool:
-        return await active(server) == 0
-
-    await until(idle)
 
 
 async def test_speech_stops_a_long_answer_and_its_engines(server: Server) -> None:
