@@ -13,12 +13,15 @@ LONGEST_SHOWN = 80
 
 
 class ConfigurationError(ValueError):
-    """One sentence for the operator."""
+    """One sentence for the operator, after the name of the file."""
 
+    def __init__(self, file: Path, fault: str) -> None:
+        super().__init__(f"{file}: {fault}")
+
+
+class WrongValue(ConfigurationError):
     def __init__(self, file: Path, key: str, expected: str, got: str) -> None:
-        super().__init__(f"{file}: {key}: expected {expected}, got {got}")
-        self.file = file
-        self.key = key
+        super().__init__(file, f"{key}: expected {expected}, got {got}")
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -35,21 +38,31 @@ class _StrictLoader(yaml.SafeLoader):
 def read(file: Path, sections: Iterable[str]) -> dict[str, object]:
     """The file's sections as plain values. Raises ConfigurationError for a missing or broken file and an unknown section."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as unreadable:
-        raise ConfigurationError(file, "the file", "readable UTF-8 text", str(unreadable)) from unreadable
-    try:
-        content: object = yaml.load(text, _StrictLoader)  # a SafeLoader
+        content: object = yaml.load(_text(file), _StrictLoader)  # a SafeLoader
+    except yaml.MarkedYAMLError as broken:
+        place = f"line {broken.problem_mark.line + 1}" if broken.problem_mark else "the file"
+        raise WrongValue(file, place, "YAML", broken.problem or "something else") from broken
     except yaml.YAMLError as broken:
-        raise ConfigurationError(file, "the file", "YAML", " ".join(str(broken).split())) from broken
+        raise WrongValue(file, "the file", "YAML", " ".join(str(broken).split())) from broken
     if content is None:
         content = {}
     root = names_to_values(file, "the file", content)
     known = list(sections)
     for key in root:
         if key not in known:
-            raise ConfigurationError(file, key, f"one of the sections {', '.join(known)}", "an unknown one")
+            raise WrongValue(file, key, f"one of the sections {', '.join(known)}", "an unknown one")
     return root
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError as absent:
+        raise ConfigurationError(file, "there is no such file") from absent
+    except UnicodeDecodeError as binary:
+        raise ConfigurationError(file, "this is no text in UTF-8") from binary
+    except OSError as unreadable:
+        raise ConfigurationError(file, f"it cannot be read: {unreadable.strerror}") from unreadable
 
 
 def names_to_values(file: Path, key: str, value: object) -> dict[str, object]:
@@ -57,7 +70,7 @@ def names_to_values(file: Path, key: str, value: object) -> dict[str, object]:
     try:
         return msgspec.convert(value, dict[str, object])
     except msgspec.ValidationError as wrong:
-        raise ConfigurationError(file, key, "a mapping with names as keys", shown(value)) from wrong
+        raise WrongValue(file, key, "a mapping with names as keys", shown(value)) from wrong
 
 
 def record(file: Path, key: str, value: object, kind: type[T]) -> T:
@@ -73,23 +86,23 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
-def _explained(file: Path, key: str, value: object, kind: type, message: str) -> ConfigurationError:
+def _explained(file: Path, key: str, value: object, kind: type, message: str) -> WrongValue:
     what, _, tail = message.partition(" - at `$")
     path = re.findall(r"\w+", tail)
     where = ".".join([key, *path])
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        return ConfigurationError(file, f"{where}.{unknown[1]}", f"one of {_choices(kind, path)}", "an unknown key")
+        return WrongValue(file, f"{where}.{unknown[1]}", f"one of {_choices(kind, path)}", "an unknown key")
     if missing := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return ConfigurationError(file, f"{where}.{missing[1]}", "a value", "nothing")
+        return WrongValue(file, f"{where}.{missing[1]}", "a value", "nothing")
     if own_words := re.fullmatch(r"(?:.*\.)?(\w+): expected (.*), got (.*)", what):
         field = where if path[-1:] == [own_words[1]] else f"{where}.{own_words[1]}"
-        return ConfigurationError(file, field, own_words[2], own_words[3])
+        return WrongValue(file, field, own_words[2], own_words[3])
     if expected := re.match(r"Expected (.*?)(?:, got .*)?$", what):
         plain = expected[1].replace("`", "").replace("object", "a mapping")
-        return ConfigurationError(file, where, plain, shown(_at(value, path)))
+        return WrongValue(file, where, plain, shown(_at(value, path)))
     if what.startswith("Invalid enum value"):
-        return ConfigurationError(file, where, f"one of {_choices(kind, path)}", shown(_at(value, path)))
-    return ConfigurationError(file, where, "a valid value", what)
+        return WrongValue(file, where, f"one of {_choices(kind, path)}", shown(_at(value, path)))
+    return WrongValue(file, where, "a valid value", what)
 
 
 def _at(value: object, path: list[str]) -> object:

@@ -11,15 +11,16 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 import msgspec
 
 from engines import weights
-from engines.configuration import ConfigurationError, names_to_values, record, shown
+from engines.configuration import ConfigurationError, WrongValue, names_to_values, record, shown
 from engines.models import registry
+from engines.models.registry import Family
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import BatchSpec
 
 SECTIONS = ("pipeline", "workers", "stages", "voices")
-MODELS: Mapping[ExecutionType, Mapping[str, str]] = {
+FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
 }
@@ -40,7 +41,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model` is a key of engines/models/registry.py, or `module:Class`.
 
-    Its files lie in `directory`, or are fetched `weights` of the manifest.
+    Its files lie in `directory` (which counts from the deployment's file), or are fetched `weights` of the manifest. `options`
+    are the model's own: engines/models/options.py.
 
     `slots` is how many requests may be open at once. `when_missing: skip` runs the rest without this stage.
     """
@@ -88,6 +90,9 @@ def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
         voices=_records(file, "voices", sections, VoiceOutput),
     )
     _check_stages(file, settings)
+    settings = msgspec.structs.replace(
+        settings, stages={name: _completed(file, name, stage) for name, stage in settings.stages.items()}
+    )
     _check_workers(file, settings)
     for voice, chosen in settings.voices.items():
         _one_of(file, f"voices.{voice}.output", chosen.output, [output.name for output in settings.record().outputs])
@@ -96,7 +101,7 @@ def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
 
 def with_weights(settings: GraphSettings) -> GraphSettings:
     """The settings with every stage's `directory` found. Stages that may be skipped leave, and with them the voices that
-    need them, when their weights are missing. Raises engines.weights.WeightsMissing for the others."""
+    need them, when their weights are missing. Raises engines.weights.WeightsError for the others."""
     stages: dict[str, StageSettings] = {}
     for name, stage in settings.stages.items():
         try:
@@ -110,11 +115,13 @@ def with_weights(settings: GraphSettings) -> GraphSettings:
 
 def _pipeline_name(file: Path, name: object) -> str:
     if not isinstance(name, str):
-        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", shown(name))
+        raise WrongValue(file, "pipeline", f"one of {', '.join(PIPELINES)}", shown(name))
+    if ":" not in name:  # `module:RECORD` is a pipeline that lives elsewhere
+        _one_of(file, "pipeline", name, PIPELINES)
     try:
         pipeline(name)
     except PipelineError as wrong:
-        raise ConfigurationError(file, "pipeline", f"one of {', '.join(PIPELINES)}", f"{name!r} ({wrong})") from wrong
+        raise ConfigurationError(file, str(wrong)) from wrong
     return name
 
 
@@ -126,13 +133,27 @@ def _records(file: Path, section: str, sections: Mapping[str, object], kind: typ
 def _check_stages(file: Path, settings: GraphSettings) -> None:
     executions = {stage.name: stage.execution for stage in settings.record().stages}
     if not settings.stages:
-        raise ConfigurationError(file, "stages", f"at least one of {', '.join(executions)}", "none")
+        raise WrongValue(file, "stages", f"at least one of {', '.join(executions)}", "none")
     for name, stage in settings.stages.items():
         _one_of(file, f"stages.{name}", name, executions)
         if ":" not in stage.model:  # `module:Class` is a model that lives elsewhere
-            _one_of(file, f"stages.{name}.model", stage.model, MODELS[executions[name]])
+            _one_of(file, f"stages.{name}.model", stage.model, FAMILIES[executions[name]])
         if stage.weights:
             _one_of(file, f"stages.{name}.weights", stage.weights, (known.name for known in MANIFEST))
+
+
+def _completed(file: Path, name: str, stage: StageSettings) -> StageSettings:
+    """With every option that its model has, and with `directory` as an absolute path."""
+    directory = stage.directory and str((file.parent / Path(stage.directory).expanduser()).resolve())
+    options = stage.options
+    if family := _family(stage):
+        options = msgspec.structs.asdict(record(file, f"stages.{name}.options", options, family.options))
+    return msgspec.structs.replace(stage, directory=directory, options=options)
+
+
+def _family(stage: StageSettings) -> Family | None:
+    """None for a model that lives elsewhere: nothing is known of its options and files."""
+    return next((families[stage.model] for families in FAMILIES.values() if stage.model in families), None)
 
 
 def _check_workers(file: Path, settings: GraphSettings) -> None:
@@ -141,7 +162,7 @@ def _check_workers(file: Path, settings: GraphSettings) -> None:
         for stage in chosen.stages:
             _one_of(file, f"workers.{worker}.stages", stage, settings.stages)
             if stage in homes:
-                raise ConfigurationError(
+                raise WrongValue(
                     file,
                     f"workers.{worker}.stages",
                     "each stage in one worker",
@@ -150,22 +171,26 @@ def _check_workers(file: Path, settings: GraphSettings) -> None:
             homes[stage] = worker
     for stage in settings.stages:
         if stage not in homes:
-            raise ConfigurationError(file, f"stages.{stage}", "a worker that runs it", "none in `workers`")
+            raise WrongValue(file, f"stages.{stage}", "a worker that runs it", "none in `workers`")
 
 
 def _one_of(file: Path, key: str, name: str, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
-        raise ConfigurationError(file, key, f"one of {', '.join(known)}", shown(name))
+        raise WrongValue(file, key, f"one of {', '.join(known)}", shown(name))
 
 
 def _directory(name: str, stage: StageSettings) -> Path:
     if stage.weights:
         return weights.directory(stage.weights)
-    directory = Path(stage.directory).expanduser().resolve()
+    directory, family = Path(stage.directory), _family(stage)
     if not directory.is_dir():
         raise weights.WeightsError(
             f"stages.{name}.directory: there is no folder {directory}: put the weights there or name another"
+        )
+    if family and (fault := family.fault(directory)):
+        raise weights.WeightsError(
+            f"stages.{name}.directory: expected a folder of the model {stage.model}, and {directory} has {fault}"
         )
     return directory
 

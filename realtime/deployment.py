@@ -7,7 +7,7 @@ import msgspec
 import yaml
 
 from engines import deployment as graph
-from engines.configuration import ConfigurationError, names_to_values, read, record
+from engines.configuration import WrongValue, names_to_values, read, record
 from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
 from sessions.settings import SessionLimits, VoiceSettings
@@ -50,7 +50,7 @@ def _session(file: Path, sections: Mapping[str, object]) -> tuple[VoiceSettings,
     of_limits, of_voice = SessionLimits.__struct_fields__, VoiceSettings.__struct_fields__
     for key in values:
         if key not in of_limits and key not in of_voice:
-            raise ConfigurationError(file, f"session.{key}", f"one of {', '.join((*of_limits, *of_voice))}", "an unknown key")
+            raise WrongValue(file, f"session.{key}", f"one of {', '.join((*of_limits, *of_voice))}", "an unknown key")
     limits = {key: value for key, value in values.items() if key in of_limits}
     voice = {key: value for key, value in values.items() if key in of_voice}
     return record(file, "session", voice, VoiceSettings), record(file, "session", limits, SessionLimits)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engines.models import InvalidInput, Produced
 from engines.models.joints import pause_ms
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.options import NetworkOptions
 from engines.models.spoken_audio import SpokenAudio
 from engines.parameters import Parameters, Speech
 from engines.payloads import Payload
@@ -36,10 +37,6 @@ _AMERICAN = (
 _BRITISH = (("ə^ʊ", "Q"), ("e^ə", "ɛː"), ("iə", "ɪə"), ("ɚ", "ə"), ("e", "A"), ("^", ""))
 ACCENTS = {"a": ("en-us", _COMMON + _AMERICAN), "b": ("en-gb", _COMMON + _BRITISH)}
 """By the first letter of a voice's file: espeak-ng's voice and the letters."""
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Kokoro:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "Kokoro":
         """Raises msgspec.ValidationError that names a wrong option, and EspeakMissing."""
-        chosen = msgspec.convert(options, Options)
+        chosen = msgspec.convert(options, NetworkOptions)
         find_espeak()
         vocabulary = msgspec.json.decode((directory / "vocab.json").read_bytes(), type=_Vocabulary).vocab
         voices = {path.stem: Voice.read(path) for path in sorted((directory / "voices").glob("[ab]?_*.bin"))}

@@ -1,12 +1,15 @@
 """ONNX Runtime on a CPU, with types: the library has none, so nothing else here imports it."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
-import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # it is read at the import
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
 
 class OnnxSession(Protocol):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engines.models import InvalidInput, Produced
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.options import NetworkOptions
 from engines.models.spoken_audio import SpokenAudio
 from engines.parameters import Parameters, Speech
 from engines.payloads import Payload
@@ -20,10 +21,6 @@ SAMPLES_PER_FRAME = 256
 SOURCE_RATE = 22_050
 WARM_FRAMES = (36, 96, 168, 344)
 """A first window, the next two of the ramp, a whole sentence."""
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    threads: int = 1
 
 
 class PiperDecoder:
@@ -41,7 +38,7 @@ class PiperDecoder:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "PiperDecoder":
         """Raises msgspec.ValidationError that names a wrong option."""
-        return cls(onnx_session(directory / "decoder.onnx", msgspec.convert(options, Options).threads))
+        return cls(onnx_session(directory / "decoder.onnx", msgspec.convert(options, NetworkOptions).threads))
 
     def warm_up(self) -> None:
         for frames in WARM_FRAMES:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engines.models import InvalidInput, Produced
 from engines.models.joints import pause_ms
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.options import PiperTalkerOptions
 from engines.parameters import Parameters, Speech
 from engines.payloads import Array, Payload
 from engines.phonemes import find_espeak, phonemes
@@ -25,13 +26,6 @@ DURATION_DRAW, PRIOR_DRAW = 0, 1
 
 BEGIN, PAD, END = "^", "_", "$"
 LONGEST_CLAUSE_CHARS = 2_000
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`voice` is the name under which requests ask for this model's one voice."""
-
-    voice: str = "joe"
-    threads: int = 1
 
 
 class _Audio(msgspec.Struct, frozen=True):
@@ -93,7 +87,7 @@ class PiperTalker:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "PiperTalker":
         """Raises msgspec.ValidationError that names a wrong option, and EspeakMissing."""
-        chosen = msgspec.convert(options, Options)
+        chosen = msgspec.convert(options, PiperTalkerOptions)
         find_espeak()
         session = onnx_session(directory / "encoder.onnx", chosen.threads)
         return cls(session, VoiceFile.read(directory / "voice.json"), chosen.voice)

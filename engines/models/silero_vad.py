@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engines.models import InvalidInput, Produced
 from engines.models.audio_input import RATE, padded_to, pcm_and_rate
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.options import NetworkOptions
 from engines.parameters import Activity, Parameters
 from engines.payloads import Array, Payload
 from engines.resampling import Quality, Samples, StreamResampler, to_float, to_pcm
@@ -21,10 +22,6 @@ WINDOW_MS = 32
 CONTEXT = 64
 """Samples of the window before that the network sees again."""
 MEMORY_SHAPE = (2, 128)
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    threads: int = 1
 
 
 def _silence(samples: int) -> Samples:
@@ -85,7 +82,7 @@ class SileroVad:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "SileroVad":
         """Raises msgspec.ValidationError that names a wrong option."""
-        return cls(onnx_session(directory / "silero_vad.onnx", msgspec.convert(options, Options).threads))
+        return cls(onnx_session(directory / "silero_vad.onnx", msgspec.convert(options, NetworkOptions).threads))
 
     def warm_up(self) -> None:
         for rows in (1, 2, 4, 8):

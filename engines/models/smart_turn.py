@@ -10,15 +10,12 @@ from engines.models import InvalidInput, Produced
 from engines.models.audio_input import RATE, heard
 from engines.models.log_mel import log_mel
 from engines.models.onnx_session import OnnxSession, onnx_session
+from engines.models.options import NetworkOptions
 from engines.parameters import Parameters
 from engines.payloads import Payload
 from engines.resampling import Samples
 
 HEARD_SAMPLES = 8 * RATE
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    threads: int = 1
 
 
 class SmartTurn:
@@ -36,7 +33,7 @@ class SmartTurn:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "SmartTurn":
         """Raises msgspec.ValidationError that names a wrong option."""
-        return cls(onnx_session(directory / "smart-turn-v3.2-cpu.onnx", msgspec.convert(options, Options).threads))
+        return cls(onnx_session(directory / "smart-turn-v3.2-cpu.onnx", msgspec.convert(options, NetworkOptions).threads))
 
     def warm_up(self) -> None:
         for rows in (1, 2):

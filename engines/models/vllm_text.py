@@ -13,11 +13,12 @@ from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from engines.models import InvalidInput
+from engines.models.options import VllmOptions
 from engines.models.text import ModelDied, TextDelta
 from engines.parameters import Generation, Message
 
@@ -44,30 +45,19 @@ ENVIRONMENT = {
 }
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The deployment's `options`. `warm_prompt` is the system prompt whose KV cache should be there from the start."""
-
-    max_model_len: int = 2048
-    kv_cache_mb: int = 256
-    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
-    enforce_eager: bool = True
-    block_size: int = 32
-    warm_prompt: str = ""
-
-
 class VllmText:
     """Made by `load`. `generate` runs on one event loop, the same for the object's whole life."""
 
     @classmethod
     def load(cls, directory: Path, options: dict[str, object], slots: int) -> "VllmText":
         """Takes 15–20 s on two cores. Raises msgspec.ValidationError for options it does not know, and what vLLM raises."""
-        chosen = msgspec.convert(options, Options)
+        chosen = msgspec.convert(options, VllmOptions)
         logging.getLogger("vllm").setLevel(logging.ERROR)
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         return cls(directory, chosen, slots)
 
-    def __init__(self, directory: Path, options: Options, slots: int) -> None:
+    def __init__(self, directory: Path, options: VllmOptions, slots: int) -> None:
         # Imported late: the import takes seconds and reads the environment set above.
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
@@ -85,6 +75,7 @@ class VllmText:
                 max_num_seqs=slots,
                 enable_prefix_caching=True,
                 disable_log_stats=True,
+                use_tqdm_on_load=False,
             )
         )
         self._tokenizer = self._engine.get_tokenizer()

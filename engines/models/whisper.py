@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 from engines.models import InvalidInput, Produced
 from engines.models.audio_input import RATE, heard, padded_to
 from engines.models.log_mel import log_mel
+from engines.models.options import WhisperOptions
 from engines.models.quietest import pieces
 from engines.parameters import Parameters, Recognition
 from engines.payloads import Payload
@@ -38,11 +39,6 @@ UNREPEATED_TOKENS = 5
 # human speech at 30 dB less and with audible noise ≤ 0.37 and ≥ −1.1.
 NO_SPEECH_PROBABILITY = 0.6
 NO_SPEECH_LOG_PROBABILITY = -1.0
-
-
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    threads: int = 1
-    compute_type: str = "int8"
 
 
 @dataclass(slots=True)
@@ -69,7 +65,7 @@ class Whisper:
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "Whisper":
         """Raises msgspec.ValidationError that names a wrong option."""
-        chosen = msgspec.convert(options, Options)
+        chosen = msgspec.convert(options, WhisperOptions)
         model = runtime.models.Whisper(
             str(directory), device="cpu", compute_type=chosen.compute_type, intra_threads=chosen.threads
         )

@@ -46,9 +46,9 @@ def _load_generation_model(spec: StageSpec):
     return model
 
 
-def _model_class(known: dict[str, str], name: str):
+def _model_class(known: dict[str, registry.Family], name: str):
     """`name` is a key of the registry, or `module:Class` of a model that lives elsewhere."""
-    path = known.get(name, name)
+    path = known[name].model if name in known else name
     module, separator, attribute = path.partition(":")
     if not separator:
         raise ValueError(f"model: expected one of {', '.join(known)}, or `module:Class`, got {name!r}")

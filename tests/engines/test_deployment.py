@@ -23,7 +23,7 @@ GOOD: dict[str, dict[str, dict[str, object]]] = {
 }
 
 
-def parsed(change: tuple[str, ...] = (), value: object = None) -> GraphSettings:
+def parsed(change: tuple[str, ...] = (), value: object = None, file: Path = FILE) -> GraphSettings:
     """GOOD with the value at this path changed, or taken out when it is None."""
     sections: dict[str, object] = {"pipeline": "fakes.pipelines:CASCADE", **deepcopy(GOOD)}
     if change:
@@ -34,7 +34,20 @@ def parsed(change: tuple[str, ...] = (), value: object = None) -> GraphSettings:
             del here[change[-1]]
         else:
             here[change[-1]] = value
+    return graph_settings(file, sections)
+
+
+def alone(stage: str, settings: dict[str, object]) -> GraphSettings:
+    """A deployment of this one stage."""
+    sections = {"pipeline": "fakes.pipelines:CASCADE", "workers": {"one": {"stages": [stage]}}, "stages": {stage: settings}}
     return graph_settings(FILE, sections)
+
+
+def holding(folder: Path, *files: str) -> Path:
+    """`folder` with these files, all empty."""
+    for name in files:
+        (folder / name).touch()
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +88,17 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("stages", "ear", "slots"), 0, "stages.ear.slots: expected int >= 1, got 0"),
         (("stages", "ear", "batch"), {"max": 2, "min": 3}, "stages.ear.batch: expected 1 ≤ min ≤ max, got min=3, max=2"),
         (("stages", "ear", "options"), {"beam": [1]}, "stages.ear.options: expected bool | int | float | str"),
+        (
+            ("stages", "mind", "options"),
+            {"temprature": 3},
+            "stages.mind.options.temprature: expected one of max_model_len, kv_cache_mb, dtype, enforce_eager, block_size, ",
+        ),
+        (("stages", "mind", "options"), {"kv_cache_mb": 0}, "stages.mind.options.kv_cache_mb: expected int >= 1, got 0"),
+        (
+            ("stages", "ear", "options"),
+            {"compute_type": "int3"},
+            "stages.ear.options.compute_type: expected one of auto",
+        ),
         (("stages", "mouth", "when_missing"), "shrug", "stages.mouth.when_missing: expected one of refuse, skip, got 'shrug'"),
         (("stages",), {}, "stages: expected at least one of ear, mind, mouth, got none"),
         (("stages",), ["ear"], "stages: expected a mapping with names as keys"),
@@ -99,7 +123,7 @@ def test_missing_weights_refuse_with_what_to_do() -> None:
 
 
 def test_stages_that_may_be_skipped_leave_with_their_voices(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    settings = parsed(("stages", "ear"), {"model": "whisper", "directory": str(tmp_path)})
+    settings = parsed(("stages", "ear"), {"model": "whisper", "directory": str(holding(tmp_path, "model.bin", "tokenizer.json"))})
     stages = {name: settings.stages[name] for name in settings.stages}
     found = with_weights(
         GraphSettings(
@@ -118,5 +142,37 @@ def test_stages_that_may_be_skipped_leave_with_their_voices(tmp_path: Path, capl
 
 
 def test_a_directory_that_is_not_there_is_named() -> None:
-    with pytest.raises(WeightsError, match=r"stages.mind.directory: there is no folder /nowhere"):
-        with_weights(parsed(("stages", "ear"), {"model": "whisper", "directory": "/"}))
+    with pytest.raises(WeightsError, match=r"stages.ear.directory: there is no folder /nowhere"):
+        with_weights(parsed(("stages", "ear"), {"model": "whisper", "directory": "/nowhere"}))
+
+
+@pytest.mark.parametrize(
+    ("stage", "model", "files", "lacks"),
+    [
+        ("ear", "whisper", ("model.bin",), "no tokenizer.json"),
+        ("ear", "kokoro", ("model.onnx", "vocab.json"), r"no voices/\[ab\]\?_\*.bin"),
+        ("mind", "vllm", ("tokenizer.json",), "no config.json"),
+        ("mind", "vllm", ("config.json",), "a config.json that cannot be read"),
+    ],
+)
+def test_a_folder_of_something_else_is_refused(
+    tmp_path: Path, stage: str, model: str, files: tuple[str, ...], lacks: str
+) -> None:
+    with pytest.raises(WeightsError, match=rf"stages.{stage}.directory: expected .* the model {model}, and .* has {lacks}"):
+        with_weights(alone(stage, {"model": model, "directory": str(holding(tmp_path, *files))}))
+
+
+def test_whispers_folder_is_no_language_model(tmp_path: Path) -> None:
+    holding(tmp_path, "model.bin", "tokenizer.json").joinpath("config.json").write_text('{"lang_ids": [], "suppress_ids": []}')
+    with pytest.raises(WeightsError, match=r"has a config.json without architectures"):
+        with_weights(alone("mind", {"model": "vllm", "directory": str(tmp_path)}))
+
+
+def test_a_relative_directory_counts_from_the_deployments_file(tmp_path: Path) -> None:
+    settings = parsed(("stages", "mind", "directory"), "../models/mind", tmp_path / "mine" / "d.yaml")
+    assert settings.stages["mind"].directory == str(tmp_path / "models" / "mind")
+
+
+def test_options_come_back_complete() -> None:
+    assert parsed(("stages", "ear", "options"), {"threads": 2}).stages["ear"].options == {"compute_type": "int8", "threads": 2}
+    assert parsed(("stages", "mouth", "options"), {"any": "thing"}).stages["mouth"].options == {"any": "thing"}

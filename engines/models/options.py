@@ -1,0 +1,41 @@
+"""What a deployment may set for each family of models: its stages' `options`.
+
+Apart from the models, whose libraries are heavy: the gateway checks options before anything starts.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`threads`: cores that one call of the network may use."""
+
+    threads: Count = 1
+
+
+class WhisperOptions(NetworkOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`compute_type`: the type that CTranslate2 computes in, whatever the file holds."""
+
+    compute_type: Literal["default", "auto", "int8", "int8_float32", "int8_bfloat16", "int16", "bfloat16", "float32"] = "int8"
+
+
+class PiperTalkerOptions(NetworkOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`voice`: the name under which requests ask for this model's one voice."""
+
+    voice: str = "joe"
+
+
+class VllmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`max_model_len`: tokens of a conversation and its answer together. `kv_cache_mb`: memory for the conversations that run
+    or may go on. `block_size`: tokens that the cache keeps or drops together. `warm_prompt`: the system prompt whose cache
+    should be there from the start."""
+
+    max_model_len: Count = 2048
+    kv_cache_mb: Count = 256
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] = "bfloat16"
+    enforce_eager: bool = True
+    block_size: Count = 32
+    warm_prompt: str = ""
