@@ -9,9 +9,17 @@ from pathlib import Path
 from realtime.settings import API_KEY_VARIABLE
 from realtime.talk.conversation import Conversation, TalkFailed
 from realtime.talk.question import WavError, read_wav
-from realtime.talk.speaker import open_speaker
+from realtime.talk.speaker import CannotSave, open_speaker
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+class OutputClosed(Exception):
+    """Nobody can read what is said here. `reason` is empty when the reader has left, as `| head` does."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"cannot write to standard output: {reason}")
+        self.reason = reason
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         asyncio.run(_talk(arguments))
-    except (TalkFailed, WavError) as wrong:
+    except OutputClosed as closed:
+        _forget_output()
+        if closed.reason:
+            sys.stderr.write(f"antiphon talk: {closed}\n")
+        return 1
+    except (TalkFailed, WavError, CannotSave) as wrong:
         sys.stderr.write(f"antiphon talk: {wrong}\n")
         return 1
     return 0
@@ -38,21 +51,31 @@ async def _talk(arguments: argparse.Namespace) -> None:
             "expected either a WAV file or --text; for instance: antiphon talk --text 'What is the capital of France?'"
         )
     pcm = None if arguments.question is None else read_wav(arguments.question)
-    async with Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say) as conversation:
+    async with (
+        open_speaker(arguments.out, play=not arguments.no_play) as speaker,
+        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say) as conversation,
+    ):
         if arguments.voice is not None:
             await conversation.choose_voice(arguments.voice)
-        speaker = await open_speaker(arguments.out, play=not arguments.no_play)
-        try:
-            if pcm is None:
-                await conversation.ask_in_writing(arguments.text, speaker.hear)
-            else:
-                await conversation.ask_aloud(pcm, speaker.hear)
-        finally:
-            saved = await speaker.finish()
-    if saved is not None:
-        _say(f"saved the answer to {saved}\n")
+        if pcm is None:
+            await conversation.ask_in_writing(arguments.text, speaker.hear)
+        else:
+            await conversation.ask_aloud(pcm, speaker.hear)
+        _say(f"{await speaker.finish()}\n")
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Raises OutputClosed."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as closed:
+        raise OutputClosed("") from closed
+    except OSError as wrong:
+        raise OutputClosed(wrong.strerror or str(wrong)) from wrong
+
+
+def _forget_output() -> None:
+    """What stdout still holds would fail once more, with a traceback, when Python ends."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -11,13 +12,17 @@ from typing import TypeAlias
 import aiohttp
 import msgspec
 
+from realtime.talk.address import server_address
 from realtime.talk.question import RATE_HZ
+from realtime.talk.refusals import why_refused
 from realtime.together import together
 
 CHUNK_S = 0.1
 CHUNK_BYTES = int(CHUNK_S * RATE_HZ) * 2
 SILENCE_LIMIT_S = 8.0
 """How much silence follows the question at most, until the server has noticed its end."""
+NO_SPEECH_S = 1.5
+"""And when the server has noticed no beginning either."""
 
 Hear: TypeAlias = Callable[[bytes], None]
 
@@ -35,9 +40,14 @@ class StatusDetails(msgspec.Struct):
     error: ErrorShown | None = None
 
 
+class UsageShown(msgspec.Struct):
+    output_tokens: int
+
+
 class ResponseShown(msgspec.Struct):
     status: str
     status_details: StatusDetails | None = None
+    usage: UsageShown | None = None
 
 
 class ServerEvent(msgspec.Struct):
@@ -54,11 +64,12 @@ class Conversation:
     """`say` gets what a person should read, `hear` of a question its answer's PCM16 at 24 kHz."""
 
     def __init__(self, url: str, api_key: str | None, say: Callable[[str], None]) -> None:
-        self._url = url.rstrip("/")
+        self._url = server_address(url)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._say = say
         self._resources = AsyncExitStack()
         self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._turn_begun = False
         self._turn_ended = asyncio.Event()
         self._asked_at = 0.0
         self._first_text_s: float | None = None
@@ -70,11 +81,12 @@ class Conversation:
             opening = http.ws_connect(f"{self._url}/v1/realtime", max_msg_size=0)
             self._socket = await self._resources.enter_async_context(opening)
         except aiohttp.WSServerHandshakeError as refused:
+            why = await why_refused(http, self._url, refused.status)
             await self._resources.aclose()
-            raise TalkFailed(f"the server at {self._url} refuses: {_REFUSALS.get(refused.status, refused.message)}") from refused
+            raise TalkFailed(f"the server at {self._url} refuses: {why}") from refused
         except (aiohttp.ClientError, ValueError) as unreachable:
             await self._resources.aclose()
-            raise TalkFailed(f"no server answers at {self._url}; start one with: antiphon serve") from unreachable
+            raise TalkFailed(f"no server answers at {self._url}; start one with: deploy/serve") from unreachable
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -98,16 +110,20 @@ class Conversation:
 
     async def _speak(self, pcm: bytes) -> None:
         next_at = time.monotonic()
-        for start in range(0, len(pcm) + int(SILENCE_LIMIT_S * RATE_HZ) * 2, CHUNK_BYTES):
+        for start in itertools.count(0, CHUNK_BYTES):
             if start >= len(pcm) and self._turn_ended.is_set():
                 return
+            if start >= len(pcm) + int(self._silence_limit_s() * RATE_HZ) * 2:
+                raise TalkFailed("the server has heard no speech in this question")
             chunk = pcm[start : start + CHUNK_BYTES].ljust(CHUNK_BYTES, b"\0")
             await self._send({"type": "input_audio_buffer.append", "audio": base64.b64encode(chunk).decode()})
             if start < len(pcm):
                 self._asked_at = time.monotonic()
             next_at += CHUNK_S
             await asyncio.sleep(next_at - time.monotonic())
-        raise TalkFailed("the server has heard no speech in this question")
+
+    def _silence_limit_s(self) -> float:
+        return SILENCE_LIMIT_S if self._turn_begun else NO_SPEECH_S
 
     async def _listen(self, hear: Hear) -> None:
         async for message in self._opened():
@@ -121,6 +137,7 @@ class Conversation:
         """Whether the answer is complete."""
         match event.type:
             case "input_audio_buffer.speech_started":
+                self._turn_begun = True
                 self._turn_ended.clear()
             case "input_audio_buffer.committed":
                 self._turn_ended.set()
@@ -154,9 +171,11 @@ class Conversation:
             self._say(" …\n")
             self._first_text_s = self._first_sound_s = None
             return False
+        if response.status == "incomplete":
+            self._say(f" … cut off {_limit(response.usage)}")
         times = {"first words": self._first_text_s, "first sound": self._first_sound_s, "complete": self._since_asked_s()}
         shown = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in times.items() if seconds is not None)
-        self._say(f"\n[{shown} after the end of the question]\n")
+        self._say(f"\n[{shown} after the question]\n")
         return True
 
     def _since_asked_s(self) -> float:
@@ -174,4 +193,5 @@ class Conversation:
         return self._socket
 
 
-_REFUSALS = {401: "a key is needed, in the environment variable ANTIPHON_API_KEY", 503: "it is full or stopping; try again later"}
+def _limit(usage: UsageShown | None) -> str:
+    return "at its limit" if usage is None else f"at the limit of {usage.output_tokens} tokens"

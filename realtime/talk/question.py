@@ -13,6 +13,8 @@ Samples: TypeAlias = NDArray[np.floating[Any]]
 RATE_HZ = 24_000
 EXTENSIBLE = 0xFFFE
 """The true format stands further back; 1 is PCM, 3 is floats."""
+LEAST_S = 0.2
+"""The shortest "yes" that sessions take for speech."""
 
 
 class WavError(ValueError):
@@ -34,6 +36,8 @@ def to_speech(data: bytes, name: str) -> bytes:
     mono = samples.mean(axis=1)
     if rate != RATE_HZ:
         mono = soxr.resample(mono, rate, RATE_HZ)
+    if len(mono) < LEAST_S * RATE_HZ:
+        raise WavError(f"{name}: expected at least {LEAST_S:g} s of sound, got {len(mono) / RATE_HZ:.2g} s")
     return (np.clip(mono, -1, 1) * 32_767).astype("<i2").tobytes()
 
 

@@ -1,57 +1,83 @@
-"""Where the answer goes: out loud through a player of the system, into a WAV file, or both."""
+"""Where the answer goes: out loud, into a WAV file, or both."""
 
-import asyncio
-import shutil
 import wave
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-RATE_HZ = 24_000
+from realtime.talk.player import RATE_HZ, Player, found_player
+
 DEFAULT_FILE = Path("answer.wav")
 
-PLAYERS: Mapping[str, tuple[str, ...]] = {
-    "paplay": ("--raw", "--format=s16le", "--rate=24000", "--channels=1"),
-    "aplay": ("-q", "-t", "raw", "-f", "S16_LE", "-r", "24000", "-c", "1", "-"),
-    "ffplay": ("-nodisp", "-autoexit", "-loglevel", "error", "-f", "s16le", "-ar", "24000", "-ch_layout", "mono", "-i", "-"),
-    "pw-play": ("--raw", "--format=s16", "--rate=24000", "--channels=1", "-"),
-}
-"""Programs that play PCM16 from their standard input, the likeliest first."""
+
+class CannotSave(Exception):
+    """The answer's file cannot be written; the message is one sentence."""
 
 
 class Speaker:
     """`file` None: nothing is saved unless the player turns out not to work."""
 
-    def __init__(self, player: asyncio.subprocess.Process | None, file: Path | None) -> None:
+    def __init__(self, player: Player | None, file: Path | None) -> None:
         self._player = player
         self._file = file
         self._pcm = bytearray()
 
     def hear(self, pcm: bytes) -> None:
         self._pcm += pcm
-        if self._player is not None and self._player.stdin is not None and not self._player.stdin.is_closing():
-            self._player.stdin.write(pcm)  # bounded by the length of one answer; waiting here would stop the conversation
+        if self._player is not None:
+            self._player.play(pcm)
 
-    async def finish(self) -> Path | None:
-        """Play to the end. Returns the file, where one was written."""
-        if self._player is not None and self._player.stdin is not None:
-            self._player.stdin.close()
-            if await self._player.wait() != 0 and self._file is None:
-                self._file = DEFAULT_FILE
-        if self._file is None or not self._pcm:
-            return None
-        with wave.open(str(self._file), "wb") as target:
-            target.setnchannels(1)
-            target.setsampwidth(2)
-            target.setframerate(RATE_HZ)
-            target.writeframes(self._pcm)
-        return self._file
+    async def finish(self) -> str:
+        """Play to the end and save. Returns what became of the answer's sound. Raises CannotSave."""
+        played = "" if self._player is None else await self._played(self._player)
+        if not self._pcm:
+            return "the answer has no sound"
+        if self._file is None:
+            return played
+        _save(self._file, bytes(self._pcm))
+        return f"{played}; saved the answer to {self._file}".removeprefix("; ")
+
+    async def _played(self, player: Player) -> str:
+        fault = await player.finish()
+        if not fault:
+            return f"played by {player.name}"
+        self._file = self._file or DEFAULT_FILE
+        return f"{player.name} could not play it ({fault})"
 
 
-async def open_speaker(file: Path | None, *, play: bool) -> Speaker:
-    found = next(((name, options) for name, options in PLAYERS.items() if shutil.which(name)), None) if play else None
-    if found is None:
-        return Speaker(None, file or DEFAULT_FILE)
-    name, options = found
-    quiet = asyncio.subprocess.DEVNULL
-    player = await asyncio.create_subprocess_exec(name, *options, stdin=asyncio.subprocess.PIPE, stdout=quiet, stderr=quiet)
-    return Speaker(player, file)
+@asynccontextmanager
+async def open_speaker(file: Path | None, *, play: bool) -> AsyncGenerator[Speaker]:
+    """Raises CannotSave, before anything is said, for a file that nobody could write."""
+    if file is not None:
+        _check_writable(file)
+    if not play:
+        yield Speaker(None, file or DEFAULT_FILE)
+        return
+    async with found_player() as player:
+        yield Speaker(player, file or (DEFAULT_FILE if player is None else None))
+
+
+def _check_writable(file: Path) -> None:
+    is_new = not file.exists()
+    try:
+        file.open("ab").close()
+    except OSError as wrong:
+        raise _cannot_save(file, wrong) from wrong
+    if is_new:
+        file.unlink()
+
+
+def _save(file: Path, pcm: bytes) -> None:
+    try:
+        with file.open("wb") as target, wave.open(target, "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(RATE_HZ)
+            sound.setnframes(len(pcm) // 2)  # or it would seek back to write the length, which a pipe cannot
+            sound.writeframesraw(pcm)
+    except OSError as wrong:
+        raise _cannot_save(file, wrong) from wrong
+
+
+def _cannot_save(file: Path, wrong: OSError) -> CannotSave:
+    return CannotSave(f"cannot write {file} ({wrong.strerror}): name another file with --out")

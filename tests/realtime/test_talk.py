@@ -9,13 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engines.messages.to_gateway import ErrorKind
+from engines.messages.to_gateway import ErrorKind, StageState, StageStatus
 from fakes import sounds
-from fakes.edge import Edge, ServeEdge
+from fakes.edge import Edge, FakeStages, ServeEdge
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
 from realtime.cli import main
+from realtime.talk import conversation
 from realtime.talk.question import WavError, read_wav, to_speech
 
+ROOT = Path(__file__).parents[2]
 ANSWER = "The capital of France is Paris."
 QUESTION = sounds.file(sounds.sine(0.7, 300, 44_100), 44_100, "WAV", channels=2)
 ANSWER_S = len(ANSWER) * MS_PER_CHARACTER / 1000
@@ -69,18 +71,66 @@ async def test_a_written_question_and_a_chosen_voice_and_file(
     assert graph.of("thinker")[0].outputs == ("text", "narration")
 
 
-async def test_the_first_player_found_gets_the_samples(edge: Edge, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    player(here, "aplay", f"exec /bin/cat > {here}/played")
+async def test_the_first_player_found_gets_the_samples(
+    edge: Edge, graph: FakeGraph, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph.answers = [("Yes.",)]
+    seconds = 4 * MS_PER_CHARACTER / 1000
+    player(here, "aplay", f"/bin/cat > {here}/played; exec /bin/sleep {seconds}")
     assert await talk("--text", "Hello", "--url", edge.url) == 0
-    assert (here / "played").stat().st_size == int(ANSWER_S * 24_000) * 2
+    assert (here / "played").stat().st_size == int(seconds * 24_000) * 2
+    assert "played by aplay\n" in capsys.readouterr().out
     assert not (here / "answer.wav").exists()
 
 
-@pytest.mark.parametrize("script", ["exit 1", "/bin/cat > /dev/null; exit 1"])
-async def test_a_player_that_fails_leaves_a_file(edge: Edge, here: Path, script: str) -> None:
-    player(here, "paplay", script)
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exit 1", "exit code 1"),
+        ("/bin/cat > /dev/null; exit 3", "exit code 3"),
+        ("/bin/cat > /dev/null; echo ALSA; echo audio open failed >&2", "audio open failed"),
+        ("/bin/cat > /dev/null", "done too soon for 1.9 s of sound"),
+    ],
+)
+async def test_a_player_that_plays_nothing_leaves_a_file(
+    edge: Edge, here: Path, capsys: pytest.CaptureFixture[str], script: str, why: str
+) -> None:
+    player(here, "ffplay", script)
     assert await talk("--text", "Hello", "--url", edge.url) == 0
-    assert (here / "answer.wav").exists()
+    shown = capsys.readouterr().out
+    assert "ffplay could not play it" in shown
+    assert why in shown
+    assert "saved the answer to answer.wav" in shown
+    assert (here / "answer.wav").stat().st_size == 44 + int(ANSWER_S * 24_000) * 2
+
+
+@pytest.mark.parametrize("out", ["/nonexistent/x.wav", "/proc", "/proc/x.wav"])
+async def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(
+    edge: Edge, graph: FakeGraph, here: Path, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    assert await talk("--text", "Hello", "--url", edge.url, "--out", out) == 1
+    assert f"cannot write {out}" in capsys.readouterr().err
+    assert not graph.requests
+
+
+async def test_a_question_that_fails_leaves_no_file(edge: Edge, graph: FakeGraph, here: Path) -> None:
+    graph.fail("text", ErrorKind.ENGINE)
+    assert await talk("--text", "Hello", "--url", edge.url, "--out", "mine.wav") == 1
+    assert not (here / "mine.wav").exists()
+    assert not (here / "answer.wav").exists()
+
+
+@pytest.mark.parametrize(
+    ("into", "complaint"), [("| /usr/bin/head -c 1", ""), ("> /dev/full", "standard output: No space left on device")]
+)
+async def test_an_output_that_nobody_reads_is_no_traceback(edge: Edge, here: Path, into: str, complaint: str) -> None:
+    command = f"{sys.executable} -m realtime.cli talk --text Hello --out {here}/a.wav --url {edge.url} {into}"
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_shell(command, stdout=pipe, stderr=pipe, cwd=ROOT)
+    _, said = await process.communicate()
+    assert "Traceback" not in said.decode()
+    assert "Exception ignored" not in said.decode()
+    assert complaint in said.decode()
 
 
 async def test_stdin_is_a_question_too(edge: Edge, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +141,42 @@ async def test_stdin_is_a_question_too(edge: Edge, here: Path, monkeypatch: pyte
 
 async def test_no_server_is_one_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert await talk("--text", "Hello", "--url", "http://127.0.0.1:9") == 1
-    assert capsys.readouterr().err == ("antiphon talk: no server answers at http://127.0.0.1:9; start one with: antiphon serve\n")
+    assert capsys.readouterr().err == ("antiphon talk: no server answers at http://127.0.0.1:9; start one with: deploy/serve\n")
+
+
+@pytest.mark.parametrize("form", ["{host}", "http://{host}/", "http://{host}/v1", "ws://{host}/v1/", "{host}/v1"])
+async def test_the_address_may_be_written_in_many_ways(edge: Edge, here: Path, form: str) -> None:
+    assert await talk("--text", "Hello", "--url", form.format(host=edge.url.removeprefix("http://"))) == 0
+
+
+async def test_another_path_is_told_how_the_address_should_be(edge: Edge, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await talk("--text", "Hello", "--url", f"{edge.url}/api") == 1
+    assert "give it as --url http://HOST:PORT" in capsys.readouterr().err
+
+
+async def test_a_server_that_is_loading_is_told_so(serve_edge: ServeEdge, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stages = FakeStages()
+    stages.thinker = StageStatus("thinker", StageState.LOADING, 8)
+    edge = await serve_edge(stages=stages)
+    assert await talk("--text", "Hello", "--url", edge.url) == 1
+    assert "still loading thinker; try again" in capsys.readouterr().err
+
+
+async def test_an_answer_cut_at_its_limit_says_so(
+    edge: Edge, graph: FakeGraph, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph.finish_reason = "length"
+    assert await talk("--text", "Hello", "--url", edge.url) == 0
+    assert f"{ANSWER} … cut off at the limit of 2 tokens\n" in capsys.readouterr().out
+
+
+async def test_a_question_without_speech_is_told_soon(
+    edge: Edge, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "NO_SPEECH_S", 0.2)
+    (here / "silence.wav").write_bytes(sounds.file(sounds.sine(0.3) * 0, 24_000, "WAV"))
+    assert await talk("silence.wav", "--url", edge.url) == 1
+    assert "has heard no speech" in capsys.readouterr().err
 
 
 async def test_a_missing_key_is_one_sentence(
@@ -158,6 +243,7 @@ def test_a_wav_of_unknown_length_is_read_to_its_end() -> None:
         (b"", "is no WAV file"),
         (b"ID3 some mp3", "is no WAV file"),
         (sounds.file(sounds.sine(0.1), 24_000, "WAV")[:40], "without sound"),
+        (sounds.file(sounds.sine(0.1), 24_000, "WAV"), "expected at least 0.2 s of sound, got 0.1 s"),
         (sounds.file(sounds.sine(0.1), 24_000, "WAV", "ULAW"), "got WAV format 7 with 8 bits"),
     ],
 )
