@@ -6,6 +6,7 @@ from typing import TypeAlias
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import UNSET, UnsetType
 
 from engines.messages.to_gateway import ErrorKind
 from engines.requests import RequestFailed
@@ -13,6 +14,7 @@ from sessions.commands import CommandRefused
 
 log = logging.getLogger(__name__)
 
+WHERE_TO_LOOK = "GET /v1/models lists the models, GET /readyz tells whether they are loaded, realtime/README.md names every path"
 STARTED = web.RequestKey("started", bool)
 """Set once the head of a response has gone out: from then on a failure can only cut the connection."""
 
@@ -22,13 +24,14 @@ RETRY_AFTER_S = 2
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """`type` is the family, `code` the case, `param` the field in dotted form, `event_id` the client event that caused it."""
+    """`type` is the family, `code` the case, `param` the field in dotted form; `event_id`, on a WebSocket alone, the client event
+    that caused it."""
 
     message: str
     type: str = INVALID
     code: str | None = None
     param: str | None = None
-    event_id: str | None = None
+    event_id: str | UnsetType | None = UNSET
 
 
 class Refusal(Exception):
@@ -73,8 +76,10 @@ class Invalid(Refusal):
 
 
 class UnknownModel(Refusal):
-    def __init__(self, got: str, known: tuple[str, ...]) -> None:
-        message = f"model: there is no model {shown(got)} here; there is {', '.join(known)}"
+    """`known` are the models that do this work here."""
+
+    def __init__(self, got: str, known: tuple[str, ...], work: str) -> None:
+        message = f"model: expected {' or '.join(known) or 'none: nothing here does that'} for {work}, got {shown(got)}"
         super().__init__(message, status=404, code="model_not_found", field="model")
 
 
@@ -96,6 +101,9 @@ _STATUS_OF_KIND: dict[ErrorKind, tuple[int, str, int | None]] = {
     ErrorKind.REPLICA_LOST: (503, SERVER, RETRY_AFTER_S),
 }
 
+FIELDS_OF_ENGINES = frozenset(("messages", "language", "voice"))
+"""Names that clients know, too, among those at the beginning of an engine's refusal."""
+
 Known: TypeAlias = Refusal | RequestFailed | CommandRefused | msgspec.MsgspecError
 
 
@@ -105,12 +113,20 @@ def refusal(failure: Known) -> Refusal:
         case Refusal():
             return failure
         case RequestFailed():
-            status, family, retry_after_s = _STATUS_OF_KIND[failure.kind]
-            return Refusal(str(failure), status=status, type=family, code=failure.kind.value, retry_after_s=retry_after_s)
+            return _from_engine(failure)
         case CommandRefused():
             return Refusal(failure.message, code=failure.code, field=failure.field)
         case msgspec.MsgspecError():
             return Refusal(f"body: {failure}", code="invalid_json" if type(failure) is msgspec.DecodeError else "invalid_value")
+
+
+def _from_engine(failure: RequestFailed) -> Refusal:
+    """A fault of a field is told like any other: its name comes first."""
+    status, family, retry_after_s = _STATUS_OF_KIND[failure.kind]
+    named = failure.message.partition(":")[0]
+    field = named if failure.kind is ErrorKind.INVALID and named in FIELDS_OF_ENGINES else None
+    message = str(failure) if field is None else failure.message
+    return Refusal(message, status=status, type=family, code=failure.kind.value, field=field, retry_after_s=retry_after_s)
 
 
 @web.middleware
@@ -140,7 +156,7 @@ async def mark_started(request: web.Request, _response: web.StreamResponse) -> N
 def _from_http(http: web.HTTPException, request: web.Request) -> Refusal:
     match http:
         case web.HTTPNotFound():
-            message = f"there is nothing at {request.path}"
+            message = f"there is nothing at {shown(request.path)}; {WHERE_TO_LOOK}"
         case web.HTTPMethodNotAllowed():
             message = f"{request.path} takes {', '.join(sorted(http.allowed_methods))}, not {request.method}"
         case web.HTTPRequestEntityTooLarge():

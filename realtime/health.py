@@ -7,7 +7,10 @@ from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from engines.messages.to_gateway import StageState, StageStatus
-from realtime.context import CONTEXT
+from realtime.context import CONTEXT, AppContext
+from realtime.errors import SERVER, Refusal
+
+RETRY_S = 5
 
 
 class ReadyReport(msgspec.Struct, frozen=True):
@@ -26,6 +29,19 @@ def report(statuses: Iterable[StageStatus], *, draining: bool) -> ReadyReport:
     if any(status.state is StageState.FAILED for status in stages.values()):
         return ReadyReport("failed", stages, waiting)
     return ReadyReport("loading" if waiting or not stages else "ready", stages, waiting)
+
+
+def check_open(context: AppContext) -> None:
+    """Before a session: raises Refusal (503) while models load or when the server is about to end.
+
+    What has failed for good does not close the server: only the answers that need it fail, and say so.
+    """
+    if context.drain.begun:
+        raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=RETRY_S)
+    loading = [status for status in context.stage_statuses() if status.state is StageState.LOADING]
+    if loading:
+        what = ", ".join(f"{status.stage} ({status.note})" if status.note else status.stage for status in loading)
+        raise Refusal(f"not ready, still loading: {what}", status=503, type=SERVER, code="not_ready", retry_after_s=RETRY_S)
 
 
 async def healthz(_request: web.Request) -> web.Response:

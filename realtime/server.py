@@ -18,7 +18,8 @@ from engines.messages.to_gateway import StageReport
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
 from realtime.app import build_app
-from realtime.context import AppContext, Catalogue
+from realtime.catalogue import catalogue
+from realtime.context import AppContext
 from realtime.deployment import Deployment
 from realtime.guard import check_exposure
 from realtime.loop_lag import watch_lag
@@ -65,11 +66,6 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as wrong:
         reason = wrong.strerror or str(wrong)
         raise CannotListen(f"cannot listen on {host}:{port} ({reason}): stop what uses it, or choose another --port") from wrong
-
-
-def catalogue(graph: GraphSettings) -> Catalogue:
-    models = (f"antiphon-{graph.pipeline}", *graph.model_names())
-    return Catalogue(models, {name: voice.output for name, voice in graph.voices.items()})
 
 
 def seats(limits: SessionLimits) -> SessionManager:

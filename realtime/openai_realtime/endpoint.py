@@ -8,6 +8,7 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from engines import logs
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, ErrorBody, Invalid, Refusal, UnknownModel
+from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection, Ended
 from realtime.openai_realtime.server_events import Error, EventEncoder
 from sessions.manager import SeatRefused
@@ -28,8 +29,7 @@ async def realtime(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
     _check_protocols(request)
     _check_query(request, context)
-    if context.drain.begun:
-        raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=5)
+    check_open(context)
     socket = web.WebSocketResponse(
         protocols=(PROTOCOL,),
         heartbeat=context.settings.heartbeat_s,
@@ -64,7 +64,7 @@ async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) ->
 def _first_config(context: AppContext) -> VoiceConfig:
     catalogue = context.catalogue
     return VoiceConfig(
-        model=catalogue.default_model,
+        model=catalogue.pipeline,
         instructions=context.voice_settings.instructions,
         voice=catalogue.default_voice,
         modality="audio" if catalogue.voices else "text",
@@ -73,9 +73,9 @@ def _first_config(context: AppContext) -> VoiceConfig:
 
 def _check_query(request: web.Request, context: AppContext) -> None:
     """Raises Refusal for what another kind of session would need. Other parameters are hints of stock clients."""
-    model = request.query.get("model", context.catalogue.default_model)
-    if model != context.catalogue.default_model:
-        raise UnknownModel(model, (context.catalogue.default_model,))
+    model = request.query.get("model", context.catalogue.pipeline)
+    if model != context.catalogue.pipeline:
+        raise UnknownModel(model, (context.catalogue.pipeline,), "realtime sessions")
     if request.query.get("intent", "conversation") != "conversation":
         raise Invalid("intent", "conversation", request.query["intent"], code="unsupported")
     for name in ("call_id", "resume"):

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET
 
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Invalid, Refusal
 from realtime.openai_realtime.session_patch import (
     AudioPatch,

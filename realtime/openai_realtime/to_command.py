@@ -5,7 +5,7 @@ import binascii
 import uuid
 from typing import TypeAlias
 
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Invalid, Refusal
 from realtime.openai_realtime import client_events as wire
 from realtime.openai_realtime.session_config import (

@@ -6,6 +6,7 @@ from realtime.errors import ErrorBody
 from realtime.openai_realtime import server_events as wire
 from realtime.openai_realtime.server_events import Object, ServerEvent
 from realtime.openai_realtime.session_config import RATE_HZ
+from realtime.shown_timing import shown_timing
 from sessions import events
 from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
 
@@ -158,7 +159,7 @@ def shown_response(response: events.Response, conversation_id: str) -> Object:
         "metadata": response.metadata or None,
     }
     if response.timing is not None:
-        shown["metrics"] = msgspec.to_builtins(response.timing)
+        shown["metrics"] = msgspec.to_builtins(shown_timing(response.timing))
     return shown
 
 

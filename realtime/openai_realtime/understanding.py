@@ -2,7 +2,7 @@
 
 import msgspec
 
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime.client_events import Malformed, SessionUpdate, decode
 from realtime.openai_realtime.to_command import to_command

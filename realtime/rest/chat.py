@@ -27,7 +27,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     with measured(context, "chat") as watch:
         body = await read_json(request, ChatBody)
         watch.restart()
-        check_model(context.catalogue, body.model)
+        check_model(context.catalogue.chat, body.model, "chat")
         check(body)
         spoken = spoken_answer(body, context.catalogue)
         talk = await conversation(context, body.messages, watch)

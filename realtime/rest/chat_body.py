@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from engines.parameters import Generation, Message
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Invalid
 from realtime.media.formats import AudioFormat
 from realtime.rest.voices import Voice, VoiceField, chosen_voice

@@ -29,7 +29,7 @@ async def list_models(request: web.Request) -> web.Response:
 
 async def retrieve_model(request: web.Request) -> web.Response:
     name = request.match_info["model"]
-    check_model(request.app[CONTEXT].catalogue, name)
+    check_model(request.app[CONTEXT].catalogue.models, name, "model fields")
     return _json(Model(name))
 
 

@@ -16,7 +16,7 @@ from realtime.rest.media_faults import media_faults
 from realtime.rest.request_ids import new_id
 from realtime.rest.sending import Outgoing
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
-from realtime.rest.voices import RATE_HZ, Voice, VoiceField, check_model, chosen_voice
+from realtime.rest.voices import RATE_HZ, Voice, VoiceField, speaking_voice
 from realtime.together import together
 
 MAX_INPUT_CHARACTERS = 4096
@@ -24,11 +24,11 @@ MAX_INPUT_CHARACTERS = 4096
 
 
 class SpeechBody(msgspec.Struct, frozen=True):
-    """`instructions` are ignored, as OpenAI's own plain voices do."""
+    """Without `voice` the model speaks with its first one. `instructions` are ignored, as OpenAI's own plain voices do."""
 
     model: str
     input: str
-    voice: VoiceField
+    voice: VoiceField | None = None
     response_format: str = "mp3"
     speed: Annotated[float, msgspec.Meta(ge=0.25, le=4.0)] = 1.0
     stream_format: str = "audio"
@@ -39,8 +39,7 @@ async def create_speech(request: web.Request) -> web.StreamResponse:
     with measured(context, "speech") as watch:
         body = await read_json(request, SpeechBody)
         watch.restart()
-        check_model(context.catalogue, body.model)
-        voice = chosen_voice(context.catalogue, body.voice, "voice")
+        voice = speaking_voice(context.catalogue, body.model, body.voice)
         format = _checked(body)
         with media_faults("response_format"):
             return await _speak(request, context, body, voice, format, watch)

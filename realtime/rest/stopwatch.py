@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from engines.requests import RequestStream, StageTiming
 from realtime.context import AppContext
 from realtime.errors import Refusal
+from realtime.shown_timing import shown_timing
 from sessions.events import AnswerTiming
 
 
@@ -46,19 +47,21 @@ class Stopwatch:
         self._audio_s += seconds
 
     def timing(self) -> AnswerTiming:
+        """As clients see it."""
         stages = self._stages()
         run_s = sum(stage.run_ms for stage in stages.values()) / 1000
-        return AnswerTiming(
+        timing = AnswerTiming(
             transcript_ms=self._transcript_ms,
             ttft_ms=self._first_text_ms,
             ttfa_ms=self._first_audio_ms,
             total_ms=self._elapsed_ms(),
-            rtf=round(run_s / self._audio_s, 4) if self._audio_s else None,
+            rtf=run_s / self._audio_s if self._audio_s else None,
             stages=dict(stages),
         )
+        return shown_timing(timing)
 
     def _elapsed_ms(self) -> float:
-        return round((self._clock() - self._started) * 1000, 2)
+        return (self._clock() - self._started) * 1000
 
     def _stages(self) -> Mapping[str, StageTiming]:
         stages: dict[str, StageTiming] = {}

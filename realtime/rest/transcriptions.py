@@ -47,7 +47,7 @@ async def create_transcription(request: web.Request) -> web.StreamResponse:
         async with context.media.decode(EAR_RATE_HZ) as upload:
             form = await _read_form(request, upload)
             watch.restart()
-            check_model(context.catalogue, form.model)
+            check_model(context.catalogue.transcription, form.model, "transcription")
             heard = await recognise(context, upload, form.language, ServiceClass.BATCH, watch)
             watch.add_audio(heard.seconds)
             return _answer(form, heard, watch.timing())

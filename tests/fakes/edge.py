@@ -11,7 +11,8 @@ from aiohttp import web
 from engines.messages.to_gateway import StageReport, StageState, StageStatus
 from fakes.graph import FakeGraph
 from realtime.app import build_app
-from realtime.context import AppContext, Catalogue
+from realtime.catalogue import Catalogue
+from realtime.context import AppContext
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.server import seats
@@ -20,7 +21,13 @@ from sessions.settings import SessionLimits, VoiceSettings
 from sessions.voice_sessions import VoiceSessions
 from strict_client import StrictClient
 
-CATALOGUE = Catalogue(("antiphon-voice", "voice"), {"joe": "audio", "heart": "narration"})
+CATALOGUE = Catalogue(
+    pipeline="antiphon-voice",
+    chat=("smollm2", "antiphon-voice"),
+    transcription=("whisper",),
+    voices={"joe": "audio", "heart": "narration"},
+    speakers={"joe": "piper", "heart": "kokoro"},
+)
 REPORT = StageReport("thinker", 1, 2, 8, 40, 44, 50, "tokens", 123, {})
 
 

@@ -29,6 +29,21 @@ def test_a_failed_request_by_kind(kind: ErrorKind, status: int, retry: bool) -> 
     assert ("Retry-After" in response.headers) is retry
 
 
+@pytest.mark.parametrize(
+    ("kind", "message", "param", "told"),
+    [
+        (ErrorKind.INVALID, "messages: expected fewer than 2048 tokens, got 9000", "messages", "messages: expected"),
+        (ErrorKind.INVALID, "language: expected 'en', got 'de'", "language", "language: expected"),
+        (ErrorKind.INVALID, "pcm: expected mono", None, "asr: pcm: expected mono"),
+        (ErrorKind.ENGINE, "messages: broke", None, "asr: messages: broke"),
+    ],
+)
+def test_a_field_that_an_engine_refuses_is_named(kind: ErrorKind, message: str, param: str | None, told: str) -> None:
+    body = refusal(RequestFailed(kind, "asr", message)).body
+    assert body.param == param
+    assert body.message.startswith(told)
+
+
 def test_known_refusals_name_field_expected_and_got() -> None:
     assert refusal(CommandRefused("bad", "no", "item.id")).body.param == "item.id"
     assert refusal(Invalid("speed", "0.25 to 4", 9)).body.message == "speed: expected 0.25 to 4, got 9"
@@ -38,9 +53,11 @@ def test_known_refusals_name_field_expected_and_got() -> None:
 
 
 async def test_nowhere_and_wrong_methods(edge: Edge) -> None:
-    async with edge.http.get(f"{edge.url}/v1/nothing") as answer:
-        assert answer.status == 404
-        assert "/v1/nothing" in (await answer.json())["error"]["message"]
+    for path in ("/", "/v1/nothing"):
+        async with edge.http.get(edge.url + path) as answer:
+            assert answer.status == 404
+            message = (await answer.json())["error"]["message"]
+        assert all(words in message for words in (f"'{path}'", "/v1/models", "/readyz", "README"))
     async with edge.http.put(f"{edge.url}/v1/models") as answer:
         assert answer.status == 405
         assert "GET" in (await answer.json())["error"]["message"]
@@ -73,7 +90,7 @@ async def test_the_unforeseen_is_logged_and_told_without_details(caplog: pytest.
 
 def test_a_refusal_is_an_openai_error() -> None:
     body = msgspec.json.decode(Refusal("no", code="c", field="f").response().text or "")
-    assert body["error"] == {"message": "no", "type": "invalid_request_error", "code": "c", "param": "f", "event_id": None}
+    assert body["error"] == {"message": "no", "type": "invalid_request_error", "code": "c", "param": "f"}
 
 
 async def test_a_failure_after_the_head_cuts_the_connection() -> None:

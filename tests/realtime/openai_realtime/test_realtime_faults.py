@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engines.messages.to_gateway import ErrorKind
-from fakes.edge import Edge, ServeEdge
+from engines.messages.to_gateway import ErrorKind, StageState, StageStatus
+from fakes.edge import Edge, FakeStages, ServeEdge
 from fakes.graph import silence, tone
 from realtime.openai_realtime.client_events import KNOWN_TYPES
 from realtime.settings import ServerSettings
@@ -156,6 +156,39 @@ async def test_the_model_may_be_left_out_and_the_subprotocol_is_answered(edge: E
     async with edge.socket(protocols=("openai-agents-sdk.0.20", "realtime")) as client:
         assert client.socket.protocol == "realtime"
         assert (await client.until("session.created"))["session"]["model"] == "antiphon-voice"
+
+
+async def test_while_models_load_no_session_is_opened(serve_edge: ServeEdge) -> None:
+    stages = FakeStages()
+    stages.thinker = StageStatus("thinker", StageState.LOADING, 8, "warming up")
+    edge = await serve_edge(stages=stages)
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        async with edge.socket():
+            pass
+    assert refused.value.status == 503
+    async with edge.http.get(f"{edge.url}/v1/realtime") as answer:
+        assert int(answer.headers["Retry-After"]) >= 1
+        error = (await answer.json())["error"]
+    assert (error["code"], error["message"]) == ("not_ready", "not ready, still loading: thinker (warming up)")
+    stages.thinker = StageStatus("thinker", StageState.READY, 8)
+    async with edge.connect() as client:
+        await alive(client)
+
+
+async def test_a_stage_that_failed_for_good_closes_no_door(serve_edge: ServeEdge) -> None:
+    stages = FakeStages()
+    stages.thinker = StageStatus("thinker", StageState.FAILED, 8, "out of memory")
+    edge = await serve_edge(stages=stages)
+    async with edge.connect() as client:
+        await alive(client)
+
+
+@pytest.mark.parametrize("last", ["call_id=c", "resume=t&last_seq=3"])
+async def test_nothing_can_be_resumed_yet(edge: Edge, last: str) -> None:
+    async with edge.http.get(f"{edge.url}/v1/realtime?{last}") as answer:
+        assert answer.status == 400
+        error = (await answer.json())["error"]
+    assert (error["code"], error["param"]) == ("unsupported", last.partition("=")[0])
 
 
 async def test_a_full_server_says_so_and_closes_with_1013(serve_edge: ServeEdge) -> None:

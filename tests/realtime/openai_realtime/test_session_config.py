@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.realtime import RealtimeSessionCreateRequest
 
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime.session_config import WireSession, apply, shown_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from sessions.voice_config import SemanticVad, ServerVad, VoiceConfig
 
-CATALOGUE = Catalogue(("antiphon-voice",), {"joe": "audio", "heart": "narration"})
+CATALOGUE = Catalogue(pipeline="antiphon-voice", voices={"joe": "audio", "heart": "narration"})
 START = WireSession(VoiceConfig(model="antiphon-voice", instructions="Be kind.", voice="joe"))
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from realtime.context import Catalogue
+from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime import client_events
 from realtime.openai_realtime.to_command import decoded_audio, to_command
 from sessions import commands
 from sessions.items import InputText, OutputText
 
-CATALOGUE = Catalogue(("antiphon-voice",), {"joe": "audio", "heart": "narration"})
+CATALOGUE = Catalogue(pipeline="antiphon-voice", voices={"joe": "audio", "heart": "narration"})
 MAX = 15 << 20
 
 

@@ -8,12 +8,10 @@ import pytest
 import pytest_asyncio
 
 from fakes.edge import Edge, ServeEdge
-from realtime.context import Catalogue
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
 
-CATALOGUE = Catalogue(("antiphon-voice", "smollm2", "tts", "whisper"), {"joe": "audio", "heart": "narration"})
 MAX_BODY_BYTES = 4 << 20
 
 
@@ -31,7 +29,7 @@ def metrics() -> Metrics:
 @pytest_asyncio.fixture
 async def edge(serve_edge: ServeEdge, media: MediaClient, metrics: Metrics) -> Edge:
     settings = ServerSettings(max_body_bytes=MAX_BODY_BYTES)
-    return await serve_edge(settings=settings, catalogue=CATALOGUE, media=media, metrics=metrics)
+    return await serve_edge(settings=settings, media=media, metrics=metrics)
 
 
 @pytest_asyncio.fixture

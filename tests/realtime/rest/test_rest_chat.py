@@ -272,15 +272,22 @@ async def test_fields_that_ask_for_nothing_are_no_matter(http: aiohttp.ClientSes
     assert status == 200
 
 
-async def test_an_unknown_model_is_not_found(client: openai.AsyncOpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="gpt-9"):
-        await client.chat.completions.create(model="gpt-9", messages=QUESTION)
+@pytest.mark.parametrize("model", ["gpt-9", "whisper", "piper"])
+async def test_a_model_that_does_not_chat_is_not_found(client: openai.AsyncOpenAI, graph: FakeGraph, model: str) -> None:
+    with pytest.raises(openai.NotFoundError, match=f"expected smollm2 or antiphon-voice for chat, got '{model}'"):
+        await client.chat.completions.create(model=model, messages=QUESTION)
+    assert not graph.requests
+
+
+async def test_the_pipelines_own_name_is_a_model_that_chats(client: openai.AsyncOpenAI) -> None:
+    assert (await client.chat.completions.create(model="antiphon-voice", messages=QUESTION)).model == "antiphon-voice"
 
 
 async def test_a_failure_before_the_first_token_has_a_status(client: openai.AsyncOpenAI, graph: FakeGraph) -> None:
     graph.fail("text", ErrorKind.INVALID, message="messages: expected at most 2048 tokens, got 9000")
-    with pytest.raises(openai.BadRequestError, match="at most 2048 tokens, got 9000"):
+    with pytest.raises(openai.BadRequestError, match="at most 2048 tokens, got 9000") as refused:
         await streamed(client)
+    assert refused.value.param == "messages"
 
 
 async def test_a_failure_in_mid_stream_is_told_and_has_no_finish(client: openai.AsyncOpenAI, graph: FakeGraph) -> None:

@@ -20,7 +20,7 @@ SECONDS = len(TEXT) * MS_PER_CHARACTER / 1000
 
 
 def body(**changes: object) -> dict[str, object]:
-    return {"model": "tts", "voice": "joe", "input": TEXT, **changes}
+    return {"model": "piper", "voice": "joe", "input": TEXT, **changes}
 
 
 async def refused(http: aiohttp.ClientSession, status: int = 400, **changes: object) -> dict[str, Any]:
@@ -40,7 +40,7 @@ async def refused(http: aiohttp.ClientSession, status: int = 400, **changes: obj
 )
 async def test_each_format_is_what_it_says(client: openai.AsyncOpenAI, format: Any, magic: bytes, content_type: str) -> None:
     async with client.audio.speech.with_streaming_response.create(
-        model="tts", voice="joe", input=TEXT, response_format=format
+        model="piper", voice="joe", input=TEXT, response_format=format
     ) as response:
         assert response.headers["Content-Type"] == content_type
         assert "ttfa;dur=" in response.headers["Server-Timing"]
@@ -52,7 +52,7 @@ async def test_each_format_is_what_it_says(client: openai.AsyncOpenAI, format: A
 
 
 async def test_pcm_is_the_samples_alone(client: openai.AsyncOpenAI) -> None:
-    answer = await client.audio.speech.create(model="tts", voice="joe", input=TEXT, response_format="pcm")
+    answer = await client.audio.speech.create(model="piper", voice="joe", input=TEXT, response_format="pcm")
     assert len(await answer.aread()) == int(SECONDS * 24_000) * 2
 
 
@@ -72,15 +72,34 @@ async def test_the_first_bytes_come_before_the_last_clause(http: aiohttp.ClientS
     assert graph.open_requests == 0
 
 
-@pytest.mark.parametrize(("voice", "entry", "stages"), [("joe", "talker", 2), ("heart", "narrator", 1), ("alloy", "talker", 2)])
-async def test_the_voice_chooses_the_stages(
-    http: aiohttp.ClientSession, graph: FakeGraph, voice: str, entry: str, stages: int
+@pytest.mark.parametrize(
+    ("model", "voice", "chosen"),
+    [
+        ("piper", "joe", "joe"),
+        ("piper", None, "joe"),
+        ("piper", "alloy", "joe"),
+        ("kokoro", "heart", "heart"),
+        ("kokoro", None, "heart"),
+        ("kokoro", "alloy", "heart"),
+        ("kokoro", {"id": "heart"}, "heart"),
+    ],
+)
+async def test_model_and_voice_choose_the_stages(
+    http: aiohttp.ClientSession, graph: FakeGraph, model: str, voice: object, chosen: str
 ) -> None:
-    async with http.post("/v1/audio/speech", json=body(voice=voice, speed=1.5)) as answer:
+    async with http.post("/v1/audio/speech", json=body(model=model, voice=voice, speed=1.5)) as answer:
         assert answer.status == 200
+    entry, stages = {"joe": ("talker", 2), "heart": ("narrator", 1)}[chosen]
     [request] = graph.of(entry)
     assert len(request.parameters) == stages
-    assert request.parameters[entry] == Speech(voice="joe" if voice == "alloy" else voice, speed=1.5)
+    assert request.parameters[entry] == Speech(voice=chosen, speed=1.5)
+
+
+async def test_another_models_voice_is_refused_with_the_right_pairs(http: aiohttp.ClientSession, graph: FakeGraph) -> None:
+    error = await refused(http, model="kokoro", voice="joe")
+    assert error["param"] == "voice"
+    assert error["message"] == "voice: expected heart with model kokoro, got joe, which is a voice of piper"
+    assert not graph.requests
 
 
 @pytest.mark.parametrize(
@@ -109,9 +128,20 @@ async def test_bad_fields_are_named(
     assert not graph.requests
 
 
-async def test_an_unknown_model_is_not_found(client: openai.AsyncOpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="antiphon-voice, smollm2, tts, whisper"):
-        await client.audio.speech.create(model="tts-9", voice="joe", input=TEXT)
+@pytest.mark.parametrize("model", ["tts-9", "smollm2", "whisper", "antiphon-voice"])
+async def test_a_model_that_does_not_speak_is_not_found(client: openai.AsyncOpenAI, model: str) -> None:
+    with pytest.raises(openai.NotFoundError, match=f"expected piper or kokoro for speech, got '{model}'"):
+        await client.audio.speech.create(model=model, voice="joe", input=TEXT)
+
+
+async def test_one_connection_carries_one_answer_after_the_other(edge: Edge) -> None:
+    """S12: the second holds nothing of the first, and each WAV has one header."""
+    async with aiohttp.ClientSession(edge.url, connector=aiohttp.TCPConnector(limit=1)) as http:
+        for text in ("A first text that is long.", "Short."):
+            async with http.post("/v1/audio/speech", json=body(input=text, response_format="wav")) as answer:
+                wav = await answer.read()
+            assert wav.count(b"RIFF") == wav.count(b"WAVEfmt ") == 1
+            assert len(wav) == 44 + int(len(text) * MS_PER_CHARACTER * 24) * 2
 
 
 @pytest.mark.parametrize("raw", [b"{", b"", b"[]", b'"text"', b"\xff\xfe"])
@@ -176,7 +206,7 @@ async def test_a_client_that_leaves_aborts_its_speech(edge: Edge, graph: FakeGra
 
 async def test_eight_at_once_get_their_own_audio(client: openai.AsyncOpenAI) -> None:
     async def length_of(text: str) -> int:
-        answer = await client.audio.speech.create(model="tts", voice="joe", input=text, response_format="pcm")
+        answer = await client.audio.speech.create(model="piper", voice="joe", input=text, response_format="pcm")
         return len(await answer.aread())
 
     texts = ["a" * (10 + 7 * index) for index in range(8)]

@@ -88,9 +88,18 @@ async def test_bad_fields_are_named(
     assert not graph.requests
 
 
-async def test_an_unknown_model_is_not_found(http: aiohttp.ClientSession) -> None:
-    error = await refused(http, form(model="whisper-9"), 404)
+@pytest.mark.parametrize("model", ["whisper-9", "smollm2", "antiphon-voice"])
+async def test_a_model_that_does_not_listen_is_not_found(http: aiohttp.ClientSession, model: str) -> None:
+    error = await refused(http, form(model=model), 404)
     assert error["param"] == "model"
+    assert error["message"] == f"model: expected whisper for transcription, got '{model}'"
+
+
+async def test_a_language_that_the_model_does_not_know_is_named(http: aiohttp.ClientSession, graph: FakeGraph) -> None:
+    graph.fail("transcript", ErrorKind.INVALID, message="language: expected 'en', the only one this model knows, got 'de'")
+    error = await refused(http, form(language="de"))
+    assert error["param"] == "language"
+    assert error["message"].startswith("language: expected 'en'")
 
 
 @pytest.mark.parametrize(
