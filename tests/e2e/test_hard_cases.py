@@ -83,12 +83,23 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(server: Server, phas
     await settle(server)
 
 
-async def test_thirty_one_seconds_in_one_turn(server: Server, client: openai.AsyncOpenAI) -> None:
+async def test_thirty_one_seconds_in_one_file(server: Server, client: openai.AsyncOpenAI) -> None:
     """S14: served."""
     sentence = recordings.read_sentences()[0]
     samples = recordings.repeat(sentence, 31)
     heard = await client.audio.transcriptions.create(model="whisper-tiny-en", file=("long.wav", recordings.wav(samples)))
     assert heard.text.lower().count("dashwood") >= 3
+
+
+async def test_thirty_one_seconds_in_one_realtime_turn(server: Server) -> None:
+    """S14: served, cut at its pauses for a recogniser that hears 30 s at most."""
+    pcm = recordings.to_pcm(recordings.repeat(recordings.read_sentences()[0], 31))
+    async with Conversation(server.url, {"audio": {"input": {"turn_detection": None}}}) as talk:
+        await talk.append(pcm)
+        await talk.send({"type": "input_audio_buffer.commit"})
+        heard = await talk.until("conversation.item.input_audio_transcription.completed")
+    assert heard["transcript"].lower().count("dashwood") >= 3
+    assert heard["usage"]["seconds"] == pytest.approx(31, abs=0.1)
 
 
 async def test_two_people_at_once_hear_only_their_own(server: Server) -> None:
