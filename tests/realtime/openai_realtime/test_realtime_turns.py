@@ -5,7 +5,7 @@ import base64
 import openai
 
 from fakes.edge import Edge
-from fakes.graph import silence, tone
+from fakes.graph import MS_PER_CHARACTER, silence, tone
 from strict_client import StrictClient
 
 MANUAL = {"type": "realtime", "audio": {"input": {"turn_detection": None}}}
@@ -200,6 +200,24 @@ async def test_the_stock_client(edge: Edge) -> None:
                 break
     assert text == "The capital of France is Paris."
     await edge.idle()
+
+
+async def test_one_answer_after_the_other_holds_nothing_of_it(edge: Edge) -> None:
+    """S12: on one connection."""
+    edge.graph.answers = [("The first is long.",), ("Second.",)]
+    said: list[str] = []
+    spoken_ms: list[int] = []
+    async with edge.connect() as client:
+        for _ in range(2):
+            await client.write("Hello")
+            await client.send("response.create")
+            response = (await client.until("response.done"))["response"]
+            own = [event for event in client.seen if event.get("response_id") == response["id"] and "delta" in event]
+            said.append("".join(event["delta"] for event in own if "transcript" in event["type"]))
+            pcm = b"".join(base64.b64decode(event["delta"]) for event in own if "audio.delta" in event["type"])
+            spoken_ms.append(len(pcm) // 48)
+    assert said == ["The first is long.", "Second."]
+    assert spoken_ms == [len(text) * MS_PER_CHARACTER for text in said]
 
 
 async def test_one_conversation_after_the_other_hears_nothing_of_it(edge: Edge) -> None:

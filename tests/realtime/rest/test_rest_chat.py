@@ -290,6 +290,14 @@ async def test_a_failure_before_the_first_token_has_a_status(client: openai.Asyn
     assert refused.value.param == "messages"
 
 
+async def test_while_its_model_loads_a_chat_is_told_to_come_back(http: aiohttp.ClientSession, graph: FakeGraph) -> None:
+    graph.fail_submit("thinker", ErrorKind.OVERLOADED, "not ready: loading vllm")
+    async with http.post("/v1/chat/completions", json={"model": "smollm2", "messages": QUESTION}) as answer:
+        assert answer.status == 503
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert (await answer.json())["error"]["message"] == "thinker: not ready: loading vllm"
+
+
 async def test_a_failure_in_mid_stream_is_told_and_has_no_finish(client: openai.AsyncOpenAI, graph: FakeGraph) -> None:
     gate = graph.hold("text")
     gate.step()
