@@ -1,27 +1,29 @@
 """Starts the workers of a deployment on this host, and starts them again when they end."""
 
 import asyncio
-import contextlib
 import logging
+import os
 import random
 import tempfile
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from engines.deployment import GraphSettings, StageSettings
+from engines.logs import LogStyle
 from engines.messages.framing import FrameError
 from engines.messages.to_gateway import StageState, StageStatus
 from engines.orchestrator import Orchestrator
 from engines.worker.spec import StageSpec, WorkerSpec
 from engines.worker_link import WorkerLink
-from engines.worker_process import STDERR, WorkerProcess
+from engines.worker_process import WorkerProcess
 
 HEARTBEAT_S = 5.0
 HANG_LIMIT_S = 15.0
 """A worker answers within milliseconds, its loop runs no model; the rest is room for a machine that swaps."""
+LONGEST_PLACE_BYTES = 50
+"""A socket's path has room for 107 bytes: for this, 18 of our own folder's name and 37 of a socket of vLLM's."""
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +47,13 @@ class Backoff(msgspec.Struct, frozen=True):
 @dataclass
 class LaunchedWorker:
     """`failures`: starts in a row that did not become ready; after too many it is `hopeless`. `link`: while it is connected.
-    `note`: why it does not serve; `fault`: what ended its present life before its process did."""
+    `note`: why it does not serve; `fault`: what ended its present life before its process did; `unloadable`: its stages, when
+    it could load none of them."""
 
     spec: WorkerSpec
     note: str = ""
     fault: str = ""
+    unloadable: tuple[StageStatus, ...] = ()
     starts: int = 0
     failures: int = 0
     hopeless: bool = False
@@ -60,6 +64,8 @@ class LaunchedWorker:
     def stage_statuses(self) -> list[StageStatus]:
         if self.link is not None and not self.link.is_lost:
             return list(self.link.stages.values())
+        if self.unloadable:
+            return list(self.unloadable)
         state = StageState.FAILED if self.hopeless else StageState.LOADING
         return [StageStatus(stage.stage, state, stage.slots, self.note) for stage in self.spec.stages]
 
@@ -68,7 +74,7 @@ class LaunchedWorker:
 
 
 class LocalLauncher:
-    """`run` is its owner task; cancelling it stops every worker. `log_folder`: a file for each worker instead of stderr."""
+    """`run` is its owner task; cancelling it stops every worker."""
 
     def __init__(
         self,
@@ -78,18 +84,17 @@ class LocalLauncher:
         *,
         backoff: Backoff,
         draw: random.Random,
-        log_folder: Path | None,
+        logs: LogStyle,
     ) -> None:
-        self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings)]
+        self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings, logs)]
         self._orchestrator = orchestrator
         self._server = server
         self._backoff = backoff
         self._draw = draw
-        self._log_folder = log_folder
 
     async def run(self) -> None:
-        # Mode 0700, and short: a socket's path has room for 107 bytes.
-        with tempfile.TemporaryDirectory(prefix="antiphon-", ignore_cleanup_errors=True) as folder:
+        # Mode 0700. The workers' sockets and temporary files lie in there, and go with it.
+        with tempfile.TemporaryDirectory(prefix="antiphon-", dir=place_for_sockets(), ignore_cleanup_errors=True) as folder:
             async with asyncio.TaskGroup() as group:
                 for worker in self.workers:
                     worker.spec = msgspec.structs.replace(worker.spec, socket=f"{folder}/{worker.spec.name}.sock")
@@ -100,38 +105,40 @@ class LocalLauncher:
         for worker in self.workers:
             if worker.link is not None:
                 if worker.all_are(StageState.READY):
-                    worker.became_ready, worker.note = True, ""
+                    worker.became_ready, worker.note, worker.unloadable = True, "", ()
                 if worker.all_are(StageState.FAILED):
-                    worker.fault = worker.stage_statuses()[0].note
+                    worker.unloadable = tuple(worker.stage_statuses())
+                    reasons = (f"stage {stage.stage} cannot be loaded: {stage.note}" for stage in worker.unloadable)
+                    worker.fault = "; ".join(reasons)
                     worker.link.close()
 
     async def _supervise(self, worker: LaunchedWorker) -> None:
-        with contextlib.ExitStack() as stack:
-            log_fd = STDERR
-            if self._log_folder is not None:
-                log_fd = stack.enter_context((self._log_folder / f"{worker.spec.name}.log").open("ab")).fileno()
-            while True:
-                try:
-                    await self._run_once(worker, log_fd)
-                except OSError as refused:
-                    worker.note = f"the process cannot be started: {refused}"
-                worker.failures = 1 if worker.became_ready else worker.failures + 1
-                worker.hopeless = self._backoff.is_hopeless(worker.failures)
-                self._orchestrator.on_status()
-                delay_s = self._backoff.delay_s(worker.failures, self._draw)
-                log.error("worker %s ended: %s; next start in %.1f s", worker.spec.name, worker.note, delay_s)
-                await asyncio.sleep(delay_s)
+        while True:
+            try:
+                await self._run_once(worker)
+            except OSError as refused:
+                worker.note = f"the process cannot be started: {refused}"
+            worker.failures = 1 if worker.became_ready else worker.failures + 1
+            if worker.unloadable:  # the next try would find the same
+                worker.failures = max(worker.failures, self._backoff.patience)
+            worker.hopeless = self._backoff.is_hopeless(worker.failures)
+            self._orchestrator.on_status()
+            delay_s = self._backoff.delay_s(worker.failures, self._draw)
+            log.error("worker %s ended: %s; next start in %.1f s", worker.spec.name, worker.note, delay_s)
+            await asyncio.sleep(delay_s)
 
-    async def _run_once(self, worker: LaunchedWorker, log_fd: int) -> None:
+    async def _run_once(self, worker: LaunchedWorker) -> None:
         """One life of the worker, until it exits, its connection ends or it hangs."""
         worker.starts += 1
         worker.became_ready = False
         worker.fault = ""
         worker.note = worker.note or "starting"
-        async with WorkerProcess.start(worker.spec, log_fd) as process:
+        async with WorkerProcess.start(worker.spec) as process:
             worker.process = process
             await _first_of(self._serve(worker), _hangs(worker), process.exited())
             worker.process = None
+        if not worker.fault:
+            worker.unloadable = ()
         worker.note = worker.fault or process.last_words()
 
     async def _serve(self, worker: LaunchedWorker) -> None:
@@ -145,6 +152,12 @@ class LocalLauncher:
         finally:
             worker.link = None
             worker.note = worker.note or "its connection has ended"
+
+
+def place_for_sockets() -> str:
+    """Where temporary files go, unless a socket in there would get too long a path."""
+    place = tempfile.gettempdir()
+    return place if len(os.fsencode(place)) <= LONGEST_PLACE_BYTES else "/tmp"
 
 
 async def _first_of(*ends: Coroutine[None, None, None]) -> None:
@@ -173,13 +186,13 @@ async def _hangs(worker: LaunchedWorker) -> None:
             return
 
 
-def worker_specs(settings: GraphSettings) -> list[WorkerSpec]:
+def worker_specs(settings: GraphSettings, logs: LogStyle) -> list[WorkerSpec]:
     """One for each process; the sockets have no place yet."""
     specs: list[WorkerSpec] = []
     for name, worker in settings.workers.items():
         stages = tuple(_stage_spec(stage, settings.stages[stage]) for stage in worker.stages)
         names = [name] if worker.replicas == 1 else [f"{name}-{number}" for number in range(1, worker.replicas + 1)]
-        specs += [WorkerSpec(own_name, settings.pipeline, "", stages, worker.threads) for own_name in names]
+        specs += [WorkerSpec(own_name, settings.pipeline, "", stages, worker.threads, logs) for own_name in names]
     return specs
 
 

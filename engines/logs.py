@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line on stderr, with the session and the request that the line is about."""
+"""Logs on stderr: a line of text or a JSON object each, with the session and the request that it is about."""
 
 import json
 import logging
@@ -7,9 +7,22 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Literal, TypeAlias
+
+import msgspec
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+LogFormat: TypeAlias = Literal["text", "json"]
 
 session_id: ContextVar[str] = ContextVar("session_id", default="")
 request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class LogStyle(msgspec.Struct, frozen=True):
+    """One for all processes of a server."""
+
+    level: LogLevel = "info"
+    format: LogFormat = "text"
 
 
 @contextmanager
@@ -21,6 +34,24 @@ def about(*, session: str = "", request: str = "") -> Generator[None]:
     finally:
         session_id.reset(session_token)
         request_id.reset(request_token)
+
+
+class TextLines(logging.Formatter):
+    """For people, who read the newest lines: only the time of the day, in their own zone. A traceback takes lines of its own."""
+
+    def __init__(self, process: str) -> None:
+        super().__init__()
+        self._process = process
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        line = f"{clock} {record.levelname.lower():<8} {self._process}: {record.getMessage()}"
+        ids = (("session", session_id.get()), ("request", request_id.get()))
+        if known := ", ".join(f"{name} {value}" for name, value in ids if value):
+            line += f" ({known})"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
 
 
 class JsonLines(logging.Formatter):
@@ -47,13 +78,13 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def set_up(process: str, level: str = "INFO") -> None:
-    """Send every logger of this process to stderr as JSON lines."""
+def set_up(process: str, style: LogStyle) -> None:
+    """Send every logger of this process to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines(process))
+    handler.setFormatter(TextLines(process) if style.format == "text" else JsonLines(process))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    root.setLevel(style.level.upper())
 
 
 def _utc(seconds: float) -> str:

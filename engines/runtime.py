@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -13,6 +12,7 @@ from engines.connectors.inline import InlineConnector
 from engines.deployment import GraphSettings
 from engines.graph_counters import GraphCounters
 from engines.launcher import Backoff, LocalLauncher
+from engines.logs import LogStyle
 from engines.messages.to_gateway import Report, StageState, StageStatus
 from engines.orchestrator import Orchestrator
 from engines.request_stream import RunningRequest
@@ -41,7 +41,7 @@ class Runtime:
         *,
         backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
         draw: random.Random | None = None,
-        log_folder: Path | None = None,
+        logs: LogStyle = LogStyle(),  # noqa: B008 (likewise)
         on_status: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_status` is called whenever a worker or a stage may have changed its state. Raises PipelineError."""
@@ -54,7 +54,7 @@ class Runtime:
             server=f"gateway-{os.getpid()}",
             backoff=backoff,
             draw=draw or random.Random(),
-            log_folder=log_folder,
+            logs=logs,
         )
 
     @contextlib.asynccontextmanager

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from io import FileIO
 from pathlib import Path
 from typing import IO
 
@@ -22,13 +24,18 @@ OUTPUT_GRACE_S = 1.0
 TAIL_BYTES = 4096
 READ_BYTES = 65_536
 BACKLOG = 64
+FRAME_OF_A_TRACEBACK = " |+-\t\r"
+"""What Python draws around those of an ExceptionGroup."""
 STDERR = 2
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The gateway's own, plus what keeps the libraries in it from asking the network or taking every core."""
+def environment(spec: WorkerSpec) -> dict[str, str]:
+    """The gateway's own, plus what keeps the libraries in it from asking the network or taking every core, and their temporary
+    files together."""
     return os.environ | {
-        "OMP_NUM_THREADS": str(threads),
+        "TMPDIR": str(Path(spec.socket).parent),
+        "OMP_NUM_THREADS": str(spec.threads),
+        "ORT_DISABLE_TELEMETRY": "1",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
@@ -79,20 +86,19 @@ class WorkerProcess:
             await self._last_output()
 
     async def _last_output(self) -> None:
-        try:
-            await self._exited.wait()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(OUTPUT_GRACE_S):
-                    await self._output.ended.wait()
-        finally:
-            self._output.close()
+        await self._exited.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OUTPUT_GRACE_S):
+                await self._output.ended.wait()
 
     def last_words(self) -> str:
-        """How it ended, with the last line that it wrote."""
+        """How it ended, and the last line that it wrote when it ended by itself: who is killed has no say in it."""
         status = self._process.returncode
-        end = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        if status < 0:
+            return f"killed by {signal.Signals(-status).name}"
         lines = self._output.tail.decode(errors="replace").split("\n")
-        return ": ".join([end, *[line.strip() for line in lines if line.strip()][-1:]])
+        said = [line.strip(FRAME_OF_A_TRACEBACK) for line in lines]
+        return ": ".join([f"exit status {status}", *[_message(line) for line in said if line][-1:]])
 
     def _kill_group(self) -> None:
         if not self._exited.is_set():
@@ -110,30 +116,40 @@ class WorkerProcess:
 
 
 class _Output:
-    """Passes on what the worker writes and keeps the end of it."""
+    """Passes on what the worker writes and keeps the end of it.
+
+    In a thread of its own, which lives until the last writer has gone: it waits where nobody reads what we pass on.
+    """
 
     def __init__(self, process: "subprocess.Popen[bytes]", log_fd: int) -> None:
         assert process.stdout is not None
         self.tail = b""
         self.ended = asyncio.Event()
-        self._pipe = process.stdout
-        self._log_fd = log_fd
-        asyncio.get_running_loop().add_reader(self._pipe, self._read)
+        self._loop = asyncio.get_running_loop()
+        pipe, log = process.stdout, open(os.dup(log_fd), "wb", buffering=0)  # noqa: SIM115 (the thread closes it)
+        threading.Thread(target=self._pass_on, args=(pipe, log), name=f"output of {process.pid}", daemon=True).start()
 
-    def close(self) -> None:
-        """Idempotent."""
-        if not self.ended.is_set():
-            asyncio.get_running_loop().remove_reader(self._pipe)
-            self._pipe.close()
-            self.ended.set()
+    def _pass_on(self, pipe: IO[bytes], log: FileIO) -> None:
+        with pipe, log:
+            while data := os.read(pipe.fileno(), READ_BYTES):
+                self.tail = (self.tail + data)[-TAIL_BYTES:]
+                with contextlib.suppress(OSError):  # nobody will ever read it
+                    log.write(data)
+        with contextlib.suppress(RuntimeError):  # the loop has ended before
+            self._loop.call_soon_threadsafe(self.ended.set)
 
-    def _read(self) -> None:
-        data = os.read(self._pipe.fileno(), READ_BYTES)
-        if not data:
-            self.close()
-            return
-        self.tail = (self.tail + data)[-TAIL_BYTES:]
-        os.write(self._log_fd, data)
+
+class _LogLine(msgspec.Struct):
+    """Of a log in JSON."""
+
+    message: str
+
+
+def _message(line: str) -> str:
+    try:
+        return msgspec.json.decode(line, type=_LogLine).message
+    except msgspec.MsgspecError:
+        return line
 
 
 def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
@@ -145,7 +161,7 @@ def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(listener.fileno(),),
-            env=environment(spec.threads),
+            env=environment(spec),
         )
         spec = msgspec.structs.replace(spec, listen_fd=listener.fileno())
     # stdin stays open: its end tells the worker that we are gone.

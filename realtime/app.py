@@ -6,13 +6,18 @@ import time
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from engines import logs
 from realtime import health, rest
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.guard import allow_origin, guard
 from realtime.openai_realtime import endpoint
+from realtime.rest.request_ids import new_id
 
 access = logging.getLogger("realtime.access")
+
+NAME = web.RequestKey("name", str)
+"""Under which the logs speak of the request; stock clients show it with their errors."""
 
 
 def build_app(context: AppContext) -> web.Application:
@@ -22,14 +27,24 @@ def build_app(context: AppContext) -> web.Application:
     )
     app[CONTEXT] = context
     app.add_routes([*health.routes(), *endpoint.routes(), *rest.routes()])
-    app.on_response_prepare.extend((mark_started, allow_origin))
+    app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 
 
 @web.middleware
 async def _log_access(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
-    response = await handler(request)
-    took_ms = (time.perf_counter() - started) * 1000
-    access.info("%s %s %d in %.0f ms", request.method, request.path, response.status, took_ms)
+    name = request[NAME] = new_id("req")
+    with logs.about(request=name):
+        response = await handler(request)
+        _told(request, response, took_ms=(time.perf_counter() - started) * 1000)
     return response
+
+
+def _told(request: web.Request, response: web.StreamResponse, took_ms: float) -> None:
+    level = logging.DEBUG if request.path in health.PATHS else logging.INFO  # who watches us asks every few seconds
+    access.log(level, "%s %s %d in %.0f ms", request.method, request.path, response.status, took_ms)
+
+
+async def _tell_name(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["x-request-id"] = request[NAME]

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import Protocol
 
 from engines.configuration import ConfigurationError
@@ -29,7 +30,9 @@ COMMANDS: dict[str, Command] = {"serve": serve, "talk": talk, "config": config, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parsed = _parser().parse_args(arguments)
+    parsed, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        parsed.own_parser.error(f"there is no option {unknown[0]}")
     try:
         return COMMANDS[parsed.command].run(parsed)
     except OPERATOR_ERRORS as wrong:
@@ -41,10 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="antiphon", description="A server for long-lived realtime sessions.")
+    parser.add_argument("--version", action="version", version=f"antiphon {version('antiphon')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         summary = (command.__doc__ or "").splitlines()[0]
-        command.add_arguments(commands.add_parser(name, help=summary, description=command.__doc__))
+        own_parser = commands.add_parser(name, help=summary, description=command.__doc__)
+        own_parser.set_defaults(own_parser=own_parser)
+        command.add_arguments(own_parser)
     return parser
 
 

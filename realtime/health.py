@@ -62,5 +62,8 @@ async def metrics(request: web.Request) -> web.Response:
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
+PATHS = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+
+
 def routes() -> list[web.RouteDef]:
-    return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
+    return [web.get(path, handler) for path, handler in PATHS.items()]

@@ -13,16 +13,19 @@ class Progress:
         self._clock = clock
         self._on_ready = on_ready
         self._started = clock()
-        self._seen: dict[str, StageStatus] = {}
+        self._told: dict[str, StageStatus] = {}
         self._was_ready = False
         self._ever_ready = False
 
     def update(self, statuses: Iterable[StageStatus]) -> None:
         current = {status.stage: status for status in statuses}
+        if not self._told:
+            self._say(f"loading {', '.join(current)}")
+            self._told = current
         for name, status in current.items():
-            if status != self._seen.get(name):
-                self._say(f"  {name:<10} {status.state.value}{f': {status.note}' if status.note else ''}")
-        self._seen = current
+            if _is_news(status, self._told[name]):
+                self._told[name] = status
+                self._say(f"  {name:<10} {_words(status)}")
         ready = bool(current) and all(status.state is StageState.READY for status in current.values())
         if ready and not self._was_ready:
             self._told_ready()
@@ -35,3 +38,24 @@ class Progress:
         self._ever_ready = True
         self._say(f"ready after {self._clock() - self._started:.1f} s")
         self._on_ready()
+
+
+def _is_news(status: StageStatus, told: StageStatus) -> bool:
+    """Loading is only when it was ready before, and once it is known why: each new try after a failure is like the last one."""
+    match status.state:
+        case StageState.LOADING:
+            return told.state is StageState.READY and bool(status.note)
+        case StageState.READY:
+            return told.state is not StageState.READY
+        case StageState.FAILED:
+            return status != told
+
+
+def _words(status: StageStatus) -> str:
+    match status.state:
+        case StageState.LOADING:
+            return f"lost: {status.note}; loading again"
+        case StageState.READY:
+            return "ready"
+        case StageState.FAILED:
+            return f"failed: {status.note}"

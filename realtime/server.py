@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import logging
 import os
@@ -23,7 +24,7 @@ from realtime.context import AppContext
 from realtime.deployment import Deployment
 from realtime.guard import check_exposure
 from realtime.loop_lag import watch_lag
-from realtime.media.client import MediaClient
+from realtime.media.client import MediaClient, media_command
 from realtime.metrics import Metrics
 from realtime.progress import Progress
 from sessions.manager import SessionManager
@@ -64,8 +65,18 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as wrong:
-        reason = wrong.strerror or str(wrong)
-        raise CannotListen(f"cannot listen on {host}:{port} ({reason}): stop what uses it, or choose another --port") from wrong
+        raise CannotListen(f"cannot listen on {host}:{port}: {_reason(wrong)}") from wrong
+
+
+def _reason(wrong: OSError) -> str:
+    match wrong.errno:
+        case errno.EADDRINUSE:
+            return "another program listens there; stop that, or choose another --port"
+        case errno.EACCES:
+            return "ports below 1024 are for root; choose another --port"
+        case _:  # its own words name the address once more
+            words = wrong.strerror if isinstance(wrong, socket.gaierror) else os.strerror(wrong.errno or 0)
+            return f"{words}; choose another --host"
 
 
 def seats(limits: SessionLimits) -> SessionManager:
@@ -96,8 +107,10 @@ class Gateway:
         self._say = say
         self._progress = Progress(say, time.monotonic, on_ready=_settle_memory)
         self._metrics = Metrics()
-        self._runtime = Runtime(graph, on_status=self._status_changed)
-        self._media = MediaClient(on_restart=lambda: self._metrics.worker_restarted("media"))
+        self._runtime = Runtime(graph, logs=deployment.server.log_style, on_status=self._status_changed)
+        self._media = MediaClient(
+            media_command(deployment.server.log_style), on_restart=lambda: self._metrics.worker_restarted("media")
+        )
         self._starts: dict[str, int] = {}
         names, manager = catalogue(graph), seats(deployment.limits)
         self.context = AppContext(

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 import msgspec
 
-LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+from engines.logs import LogFormat, LogLevel, LogStyle
+
 API_KEY_VARIABLE = "ANTIPHON_API_KEY"
 
 
@@ -34,6 +34,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     shutdown_s: float = 1.5
     """How long open connections get to end after a request to stop."""
     log_level: LogLevel = "info"
+    log_format: LogFormat = "text"
+    """Lines for people, or JSON objects for machines; of every process."""
+
+    @property
+    def log_style(self) -> LogStyle:
+        return LogStyle(self.log_level, self.log_format)
 
     def __post_init__(self) -> None:
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from engines import logs
 from engines.requests import Graph
 from sessions.manager import Attachment, Kind, SessionManager
 from sessions.settings import VoiceSettings
@@ -37,22 +38,23 @@ class VoiceSessions:
 
     @asynccontextmanager
     async def open(self, config: VoiceConfig) -> AsyncGenerator[tuple[VoiceSession, Attachment], None]:
-        """A running session and its first attachment. Raises SeatRefused. The seat is free when the block has ended,
-        however it ends."""
+        """A running session and its first attachment. Raises SeatRefused. What the block and the session's tasks log is about
+        this session. The seat is free when the block has ended, however it ends."""
         session_id = self._ids("sess")
-        self._manager.open(session_id, Kind.VOICE)
-        try:
-            attachment = self._manager.attach(session_id)
-            async with VoiceSession(
-                self._graph,
-                config,
-                self._settings,
-                self._voices,
-                session_id,
-                attachment.fence.number,
-                self._clock,
-                self._ids,
-            ) as session:
-                yield session, attachment
-        finally:
-            self._manager.close(session_id)
+        with logs.about(session=session_id):
+            self._manager.open(session_id, Kind.VOICE)
+            try:
+                attachment = self._manager.attach(session_id)
+                async with VoiceSession(
+                    self._graph,
+                    config,
+                    self._settings,
+                    self._voices,
+                    session_id,
+                    attachment.fence.number,
+                    self._clock,
+                    self._ids,
+                ) as session:
+                    yield session, attachment
+            finally:
+                self._manager.close(session_id)

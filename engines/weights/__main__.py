@@ -41,7 +41,7 @@ def _fetch(weights: Weights, *, checksums: bool = False) -> int:
 
 def _verify(weights: Weights) -> int:
     fault = find_fault(weights, checksums=True)
-    print(f"{weights.name} {fault or 'are as fetched'} in {folder(weights.name)}")
+    print(f"{weights.name}: {fault or 'as fetched'} in {folder(weights.name)}")
     return 1 if fault and not weights.optional else 0
 
 

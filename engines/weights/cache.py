@@ -18,7 +18,8 @@ class WeightsError(Exception):
 class WeightsMissing(WeightsError):
     def __init__(self, name: str, folder: Path, fault: str) -> None:
         super().__init__(
-            f"the weights {name!r} {fault} in {folder}: run `deploy/serve`, or `.venv/bin/python -m engines.weights fetch {name}`"
+            f"the weights {name!r} are {fault} in {folder}: "
+            f"run `deploy/serve`, or `.venv/bin/python -m engines.weights fetch {name}`"
         )
         self.name = name
 
@@ -59,19 +60,19 @@ def directory(name: str) -> Path:
 
 
 def find_fault(weights: Weights, *, checksums: bool = False) -> str:
-    """What is wrong, to follow the name of the weights in a sentence; empty when all is well. `checksums` reads every byte."""
+    """What they are instead of well: `missing`, for instance; empty when all is well. `checksums` reads every byte."""
     here = folder(weights.name)
     try:
         stamp = _stamps.decode((here / STAMP_NAME).read_bytes())
     except FileNotFoundError:
-        return "are missing"
+        return "missing"
     except msgspec.MsgspecError:
-        return f"have an unreadable {STAMP_NAME}"
+        return f"damaged ({STAMP_NAME})"
     if stamp.manifest != digest(weights):
-        return "are of another version"
+        return "of another version"
     for name, expected in stamp.files.items():
         if not _is_as_stamped(here / name, expected, checksums=checksums):
-            return f"have a damaged {name}"
+            return f"damaged ({name})"
     return ""
 
 

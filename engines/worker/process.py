@@ -8,6 +8,7 @@ import multiprocessing
 import signal
 import socket
 import threading
+from typing import cast
 
 from setproctitle import setproctitle
 
@@ -29,7 +30,7 @@ ENGINE_DIED = 70
 
 def run(spec: WorkerSpec) -> int:
     """Until SIGTERM (0), or until an engine dies (ENGINE_DIED)."""
-    logs.set_up(spec.name)
+    logs.set_up(spec.name, spec.logs)
     setproctitle(f"antiphon {spec.name}")
     try:
         worker = Worker(spec, pipeline(spec.pipeline))
@@ -40,7 +41,7 @@ def run(spec: WorkerSpec) -> int:
     try:
         asyncio.run(_serve(worker, sock))
     except BaseExceptionGroup as error:
-        log.critical("worker %s ends", spec.name, exc_info=error)
+        log.critical("worker %s ends: %s", spec.name, "; ".join(_reasons(error)), exc_info=error)
         return ENGINE_DIED
     finally:
         _shut_down(worker)
@@ -61,6 +62,13 @@ async def _freeze_when_loaded(worker: Worker) -> None:
     await worker.loaded()
     gc.collect()
     gc.freeze()
+
+
+def _reasons(error: BaseException) -> list[str]:
+    if isinstance(error, BaseExceptionGroup):
+        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return [reason for part in parts for reason in _reasons(part)]
+    return [f"{type(error).__name__}: {error}"]
 
 
 def _shut_down(worker: Worker) -> None:

@@ -55,7 +55,7 @@ class Worker:
         try:
             await namespace.serve()
         except* PeerLeft:
-            log.info("gateway %s left", namespace.namespace)
+            log.debug("gateway %s left", namespace.namespace)
         except* OSError as lost:
             log.warning("connection %s dropped: %s", namespace.namespace, "; ".join(str(error) for error in lost.exceptions))
         except* Exception as error:
@@ -64,6 +64,6 @@ class Worker:
             self._namespaces.discard(namespace)
 
     def _announce(self, status: StageStatus) -> None:
-        log.info("stage %s is %s %s", status.stage, status.state, status.note)
+        log.debug("stage %s: %s%s", status.stage, status.state, f", {status.note}" if status.note else "")
         for namespace in self._namespaces:
             namespace.send(StatusChanged(status))

@@ -6,6 +6,8 @@ means that the launcher has died, and the worker then ends itself and its proces
 
 import msgspec
 
+from engines.logs import LogStyle
+
 
 class BatchSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step takes at most `max` inputs. It waits for `min` of them, but never longer than `max_wait_ms`."""
@@ -51,6 +53,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     socket: str
     stages: tuple[StageSpec, ...]
     threads: int = 1
+    logs: LogStyle = LogStyle()
     listen_fd: int | None = None
 
 

@@ -14,6 +14,9 @@ from engines.worker.loading import EngineFactory
 from engines.worker.spec import StageSpec
 from engines.worker.stage_request import Outlet, StageRequest
 
+RELOAD_S = 60.0
+"""Between two tries to load a stage whose neighbours serve."""
+
 log = logging.getLogger(__name__)
 
 
@@ -48,24 +51,32 @@ class StageHost:
         self._announce = announce
 
     async def run(self) -> None:
-        """Load, then work. A model that cannot be loaded leaves the stage FAILED and the worker's other stages alone."""
-        try:
-            engine = await self._load(self._stage, self._spec)
-        except Exception as error:  # loading is foreign code
-            log.error("stage %s cannot be loaded", self._spec.stage, exc_info=error)
-            self._become(StageState.FAILED, describe(error)[1])
-            return
+        """Load, then work. A model that cannot be loaded leaves the worker's other stages alone, and its own stage FAILED until
+        a later try succeeds."""
+        engine = await self._try_to_load()
+        while engine is None:
+            await asyncio.sleep(RELOAD_S)
+            engine = await self._try_to_load()
         self.engine = engine
         async with asyncio.TaskGroup() as group:
             group.create_task(engine.run())
             # The second task starts after the first, so the engine runs when the first request comes.
             group.create_task(self._ready())
 
+    async def _try_to_load(self) -> Engine | None:
+        try:
+            return await self._load(self._stage, self._spec)
+        except Exception as error:  # loading is foreign code
+            log.debug("stage %s cannot be loaded", self._spec.stage, exc_info=error)  # the gateway tells its operator
+            self._become(StageState.FAILED, describe(error)[1])
+            return None
+
     def admit(self, submit: Submit, outlet: Outlet) -> tuple[Engine, StageRequest]:
         """Raises Refused."""
         if self.engine is None or self.status.state is not StageState.READY:
-            kind = ErrorKind.ENGINE if self.status.state is StageState.FAILED else ErrorKind.OVERLOADED
-            raise Refused(kind, f"stage {submit.stage!r} is {self.status.state}: {self.status.note}")
+            if self.status.state is StageState.FAILED:
+                raise Refused(ErrorKind.ENGINE, f"stage {submit.stage!r} cannot be loaded: {self.status.note}")
+            raise Refused(ErrorKind.OVERLOADED, f"stage {submit.stage!r} is not ready yet: {self.status.note}")
         if submit.pipeline != self._pipeline.name:
             raise Refused(ErrorKind.INVALID, f"pipeline: expected {self._pipeline.name!r}, got {submit.pipeline!r}")
         if not isinstance(submit.parameters, self._stage.parameters):
@@ -97,6 +108,8 @@ class StageHost:
         self._become(StageState.READY, "")
 
     def _become(self, state: StageState, note: str) -> None:
-        self.status = StageStatus(self._spec.stage, state, self._spec.slots, note)
+        status = StageStatus(self._spec.stage, state, self._spec.slots, note)
         self.loaded.set()
-        self._announce(self.status)
+        if status != self.status:
+            self.status = status
+            self._announce(status)

@@ -6,9 +6,10 @@ from typing import get_args
 
 import msgspec
 
-from engines.configuration import ConfigurationError
+from engines.configuration import record
+from engines.logs import LogFormat, LogLevel
 from realtime.deployment import DEFAULT_FILE, Deployment, load
-from realtime.settings import LogLevel, ServerSettings
+from realtime.settings import ServerSettings
 
 
 def add_deployment_options(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +17,7 @@ def add_deployment_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (default: the deployment's, 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default: the deployment's, 8080)")
     parser.add_argument("--log-level", choices=get_args(LogLevel), help="least level of log lines (default: info)")
+    parser.add_argument("--log-format", choices=get_args(LogFormat), help="lines for people or JSON objects (default: text)")
     parser.add_argument("--allow-origin", action="append", metavar="ORIGIN", help="origin whose pages may call; repeatable")
     parser.add_argument("--allow-host", action="append", metavar="NAME", help="host name that requests may name; repeatable")
 
@@ -27,12 +29,10 @@ def chosen_deployment(arguments: argparse.Namespace) -> Deployment:
         "host": arguments.host,
         "port": arguments.port,
         "log_level": arguments.log_level,
+        "log_format": arguments.log_format,
         "allowed_origins": arguments.allow_origin,
         "allowed_hosts": arguments.allow_host,
     }
     changed = msgspec.structs.asdict(deployment.server) | {name: value for name, value in given.items() if value is not None}
-    try:
-        server = msgspec.convert(changed, ServerSettings)
-    except msgspec.ValidationError as wrong:
-        raise ConfigurationError(Path("command line"), "server", "valid options", str(wrong)) from wrong
+    server = record(Path("command line"), "server", changed, ServerSettings)
     return msgspec.structs.replace(deployment, server=server)

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     deployment = chosen_deployment(arguments)
-    logs.set_up("gateway", deployment.server.log_level)
+    logs.set_up("gateway", deployment.server.log_style)
     server.run(deployment, api_key(), _say)
     return 0
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from engines.logs import LogStyle
 from realtime.media.formats import AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import HEARTBEAT_S, FailureKind
@@ -13,7 +14,6 @@ from realtime.media.process import MediaProcess
 
 log = logging.getLogger(__name__)
 
-COMMAND = (sys.executable, "-m", "realtime.media.worker")
 MAX_ENCODES = 128
 """Jobs beyond these are refused: each holds a thread and a codec, a decode also its upload of up to 25 MiB."""
 MAX_DECODES = 32
@@ -23,12 +23,16 @@ BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Before the next start, by how many starts in a row have failed; the last one repeats."""
 
 
+def media_command(logs: LogStyle) -> tuple[str, ...]:
+    return (sys.executable, "-m", "realtime.media.worker", logs.level, logs.format)
+
+
 class MediaClient:
     """Use as `async with MediaClient() as media`; entering returns at once, jobs wait until the worker is ready."""
 
     def __init__(
         self,
-        command: Sequence[str] = COMMAND,
+        command: Sequence[str] = media_command(LogStyle()),
         *,
         on_restart: Callable[[], None] = lambda: None,
         silence_s: float = SILENCE_S,

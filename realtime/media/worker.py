@@ -1,4 +1,4 @@
-"""`python -m realtime.media.worker`: encodes and decodes audio for the gateway that started it, one thread per job.
+"""`python -m realtime.media.worker LEVEL FORMAT`: encodes and decodes audio for the gateway that started it, one thread per job.
 
 Its standard input is its end of the socket pair to the gateway, and its lifeline: when that closes, the process ends.
 """
@@ -12,8 +12,10 @@ import sys
 import threading
 import time
 
+import msgspec
 from setproctitle import setproctitle
 
+from engines import logs
 from engines.messages.framing import frame
 from realtime.media import messages
 from realtime.media.messages import Failed, FailureKind
@@ -123,7 +125,7 @@ class MediaWorker:
 
 def main() -> None:
     setproctitle("antiphon media")
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="media: %(message)s")
+    logs.set_up("media", msgspec.convert(dict(zip(("level", "format"), sys.argv[1:], strict=False)), logs.LogStyle))
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.stack_size(THREAD_STACK_BYTES)

@@ -5,7 +5,6 @@ import logging
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
-from engines import logs
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, ErrorBody, Invalid, Refusal, UnknownModel
 from realtime.health import check_open
@@ -47,11 +46,10 @@ async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) ->
     """A session from its seat to its end. The transport's one funnel."""
     try:
         async with context.voice_sessions.open(_first_config(context)) as (session, attachment):
-            with logs.about(session=attachment.session_id):
-                log.info("session opened")
-                ended = await Connection(context, socket, session, attachment.session_id).run()
-                log.info("session ends: %s", ended.reason)
-                return ended
+            log.info("session opened")
+            ended = await Connection(context, socket, session, attachment.session_id).run()
+            log.info("session ends: %s", ended.reason)
+            return ended
     except SeatRefused as full:
         await _say_last(socket, ErrorBody(message=str(full), type=SERVER, code="session_limit_reached"))
         return Ended(WSCloseCode.TRY_AGAIN_LATER, "no free session")

@@ -9,6 +9,7 @@ import pytest
 from engines.configuration import ConfigurationError
 from engines.deployment import GraphSettings, graph_settings, with_weights
 from engines.launcher import worker_specs
+from engines.logs import LogStyle
 from engines.weights import WeightsError, WeightsMissing
 
 FILE = Path("d.yaml")
@@ -57,8 +58,9 @@ def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_good_deployment_becomes_specs_of_workers() -> None:
     settings = parsed()
-    ears, rest = worker_specs(settings)
+    ears, rest = worker_specs(settings, LogStyle())
     assert (ears.name, rest.name, rest.threads) == ("ears", "rest", 2)
+    assert worker_specs(settings, LogStyle("warning", "json"))[1].logs == LogStyle("warning", "json")
     assert [stage.stage for stage in rest.stages] == ["mind", "mouth"]
     assert (ears.stages[0].slots, rest.stages[1].batch.max) == (3, 2)
     assert settings.model_names() == ("fakes.pipelines:CASCADE", "whisper-tiny-en", "nowhere", "kokoro")
@@ -66,7 +68,7 @@ def test_a_good_deployment_becomes_specs_of_workers() -> None:
 
 def test_replicas_are_workers_of_their_own() -> None:
     settings = parsed(("workers", "ears", "replicas"), 2)
-    assert [spec.name for spec in worker_specs(settings)] == ["ears-1", "ears-2", "rest"]
+    assert [spec.name for spec in worker_specs(settings, LogStyle())] == ["ears-1", "ears-2", "rest"]
 
 
 @pytest.mark.parametrize(

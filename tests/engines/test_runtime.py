@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from engines.deployment import GraphSettings, StageSettings, WorkerSettings
-from engines.launcher import Backoff
+from engines.launcher import Backoff, place_for_sockets
 from engines.messages.to_gateway import ErrorKind, StageState
 from engines.payloads import Payload
 from engines.requests import Request, RequestFailed, RequestStream
@@ -85,6 +85,10 @@ def pids(runtime: Runtime) -> dict[str, int | None]:
     return {worker.worker: worker.pid for worker in runtime.worker_statuses()}
 
 
+def is_there(path: str | Path) -> bool:
+    return Path(path).exists()
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process exists and is more than an exit status that nobody has fetched."""
     try:
@@ -138,6 +142,30 @@ async def test_a_killed_worker_leaves_no_child_behind(launched: Launch) -> None:
         await runtime.until(lambda runtime: not runtime.ready.is_set())
         await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2 and runtime.ready.is_set())
         assert not is_alive(int(child))
+
+
+async def test_temporary_files_go_with_the_run(launched: Launch) -> None:
+    async with launched() as runtime:
+        await runtime.ready.wait()
+        path, _ = await ask(await runtime.submit(request("r", "once")), "temporary")
+        assert is_there(path)
+        assert Path(path).parent.name.startswith("antiphon-")
+    assert not is_there(Path(path).parent)
+
+
+def test_sockets_get_short_paths_wherever_temporary_files_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, chosen in (("/var/tmp", "/var/tmp"), (f"/{'x' * 60}", "/tmp")):
+        monkeypatch.setattr("tempfile.tempdir", place)
+        assert place_for_sockets() == chosen
+
+
+async def test_a_stage_that_cannot_load_is_tried_again_slowly_from_the_first_time_on(launched: Launch) -> None:
+    async with launched(Backoff(first_s=0.0, limit_s=60.0), unloadable="the file model.bin is damaged") as runtime:
+        await runtime.until(lambda runtime: "cannot be loaded" in runtime.worker_statuses()[0].note)
+        (worker, _), (stage, _) = runtime.worker_statuses(), runtime.stage_statuses()
+        assert worker.note == "stage first cannot be loaded: ValueError: the file model.bin is damaged"
+        assert (stage.state, stage.note) == (StageState.FAILED, "ValueError: the file model.bin is damaged")
+        assert worker.starts == 1
 
 
 async def test_a_hanging_worker_does_not_hold_up_the_end(launched: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from engines.payloads import Payload
 class Echo:
     """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads.
 
-    Inputs: `die` ends the process; `spawn` starts a process that outlives the call and echoes its id; `raise` raises;
-    `hang` never returns; `forbidden` is invalid input.
+    Inputs: `die` ends the process; `temporary` makes a temporary file and echoes its path; `spawn` starts a process that outlives
+    the call and echoes its id; `raise` raises; `hang` never returns; `forbidden` is invalid input.
     """
 
     units = "inputs"
@@ -52,6 +53,10 @@ class Echo:
         match payload.text:
             case "die":
                 os._exit(1)
+            case "temporary":
+                handle, path = tempfile.mkstemp()
+                os.close(handle)
+                return [Produced(Payload(text=path))]
             case "spawn":
                 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
                 return [Produced(Payload(text=str(child.pid)))]

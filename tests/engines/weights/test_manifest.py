@@ -67,4 +67,4 @@ def test_a_changed_manifest_makes_what_is_there_stale(tmp_path: Path, monkeypatc
     folder("silero-vad").mkdir(parents=True)
     write_stamp(older, folder("silero-vad"))
     assert find_fault(older) == ""
-    assert find_fault(entry("silero-vad")) == "are of another version"
+    assert find_fault(entry("silero-vad")) == "of another version"

@@ -18,7 +18,7 @@ def test_verify_fails_on_what_is_missing(
 ) -> None:
     monkeypatch.setenv("ANTIPHON_CACHE", str(tmp_path))
     assert main(["verify", "piper-joe"]) == 1
-    assert capsys.readouterr().out == f"piper-joe are missing in {tmp_path}/weights/piper-joe\n"
+    assert capsys.readouterr().out == f"piper-joe: missing in {tmp_path}/weights/piper-joe\n"
 
 
 def test_unknown_name_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

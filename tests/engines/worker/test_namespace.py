@@ -43,6 +43,19 @@ async def test_a_stage_that_cannot_load_is_failed_and_the_others_serve(bench: Be
     assert await gateway.texts("s") == ["fine", ""]
 
 
+async def test_a_stage_that_could_not_load_is_tried_again_and_then_serves(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.worker.stage_host.RELOAD_S", 0.01)
+    bench.broken = "joined"
+    gateway = await bench.gateway()
+    gateway.submit("r", "joined")
+    await gateway.next(Failed)
+    bench.broken = ""
+    await gateway.next(StatusChanged, lambda change: change.status.state is StageState.READY and change.status.stage == "joined")
+    gateway.submit("s", "joined")
+    gateway.push("s", "fine", stage="joined", final=True)
+    assert await gateway.texts("s") == ["fine", ""]
+
+
 async def test_equal_request_ids_of_two_gateways_never_meet(bench: Bench) -> None:
     one, two = await bench.gateway("one"), await bench.gateway("two")
     for gateway, text in ((one, "1"), (two, "2")):

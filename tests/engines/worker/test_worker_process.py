@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from engines.logs import LogStyle
 from engines.messages.to_gateway import StageState, StatusChanged, Welcome
 from engines.messages.to_worker import Hello
 from engines.worker import spec as specs
@@ -24,7 +25,8 @@ TESTS = Path(__file__).parents[2]
 
 def spec(folder: Path, **options: bool) -> WorkerSpec:
     stage = StageSpec("first", "fakes.models:ScriptedModel", str(folder), options=dict(options))
-    return WorkerSpec("bench", "fakes.pipelines:ECHOES", str(folder / "sockets" / "w"), (stage,))
+    logs = LogStyle("debug", "json")
+    return WorkerSpec("bench", "fakes.pipelines:ECHOES", str(folder / "sockets" / "w"), (stage,), logs=logs)
 
 
 @asynccontextmanager
@@ -78,7 +80,7 @@ async def test_it_serves_says_so_in_json_and_ends_when_asked(tmp_path: Path) -> 
         assert status == 0
         logged = [json.loads(line) for line in lines]
         assert {line["process"] for line in logged} == {"bench"}
-        assert any(line["message"].startswith("stage first is ready") for line in logged)
+        assert any(line["message"] == "stage first: ready" for line in logged)
 
 
 async def test_the_end_of_stdin_ends_it(tmp_path: Path) -> None:
