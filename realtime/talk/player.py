@@ -44,7 +44,7 @@ class Player:
         said = b"" if self._process.stderr is None else await self._process.stderr.read()
         code = await self._process.wait()
         if complaint := said.decode(errors="replace").strip():
-            return complaint.splitlines()[-1]
+            return "; ".join(complaint.splitlines()[-2:])
         if code != 0:
             return f"exit code {code}"
         seconds = self._bytes / 2 / RATE_HZ

@@ -42,7 +42,7 @@ class Speaker:
         if not fault:
             return f"played by {player.name}"
         self._file = self._file or DEFAULT_FILE
-        return f"{player.name} could not play it ({fault})"
+        return f"{player.name} may not have played it ({fault})"
 
 
 @asynccontextmanager

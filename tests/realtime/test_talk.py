@@ -88,7 +88,7 @@ async def test_the_first_player_found_gets_the_samples(
     [
         ("exit 1", "exit code 1"),
         ("/bin/cat > /dev/null; exit 3", "exit code 3"),
-        ("/bin/cat > /dev/null; echo ALSA; echo audio open failed >&2", "audio open failed"),
+        ("/bin/cat > /dev/null; echo ALSA >&2; echo audio open failed >&2", "ALSA; audio open failed"),
         ("/bin/cat > /dev/null", "done too soon for 1.9 s of sound"),
     ],
 )
@@ -98,7 +98,7 @@ async def test_a_player_that_plays_nothing_leaves_a_file(
     player(here, "ffplay", script)
     assert await talk("--text", "Hello", "--url", edge.url) == 0
     shown = capsys.readouterr().out
-    assert "ffplay could not play it" in shown
+    assert "ffplay may not have played it" in shown
     assert why in shown
     assert "saved the answer to answer.wav" in shown
     assert (here / "answer.wav").stat().st_size == 44 + int(ANSWER_S * 24_000) * 2
