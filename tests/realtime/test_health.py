@@ -1,5 +1,8 @@
+import logging
+
 import pytest
 
+from engines import logs
 from engines.messages.to_gateway import StageState, StageStatus
 from fakes.edge import Edge, FakeStages, ServeEdge
 from realtime.health import report
@@ -11,6 +14,25 @@ async def test_alive_and_ready(edge: Edge) -> None:
     async with edge.http.get(f"{edge.url}/readyz") as answer:
         assert answer.status == 200
         assert (await answer.json())["status"] == "ready"
+
+
+async def test_access_is_logged_under_the_requests_name_and_watching_only_for_debugging(
+    edge: Edge, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Named(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            record.name = logs.request_id.get()
+            return True
+
+    caplog.handler.addFilter(named := Named())
+    with caplog.at_level(logging.DEBUG, "realtime.access"):
+        for path in ("/healthz", "/readyz", "/metrics", "/v1/models"):
+            async with edge.http.get(f"{edge.url}{path}") as answer:
+                name = answer.headers["x-request-id"]
+    caplog.handler.removeFilter(named)
+    levels = {record.args[1]: record.levelname for record in caplog.records if isinstance(record.args, tuple)}
+    assert levels == {"/healthz": "DEBUG", "/readyz": "DEBUG", "/metrics": "DEBUG", "/v1/models": "INFO"}
+    assert caplog.records[-1].name == name
 
 
 async def test_not_ready_says_what_is_loading(serve_edge: ServeEdge) -> None:

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from fakes.graph import FakeGraph
+from engines import logs
+from engines.requests import Request
+from fakes.graph import FakeGraph, FakeStream
 from fakes.voice_client import VOICES, config, settle
 from sessions.manager import SeatRefused, SessionManager
 from sessions.settings import SessionLimits, VoiceSettings
@@ -30,6 +32,20 @@ async def test_seat_and_requests_are_given_back() -> None:
             await sessions.open(config()).__aenter__()
     assert manager.free_seats == 1
     assert graph.open_requests == 0
+
+
+async def test_what_the_session_logs_is_about_it() -> None:
+    class Listening(FakeGraph):
+        async def submit(self, request: Request) -> FakeStream:
+            heard.add(logs.session_id.get())
+            return await super().submit(request)
+
+    heard: set[str] = set()
+    sessions, _ = opener(Listening(), seats=1)
+    async with sessions.open(config(SemanticVad())) as (_, attachment):
+        await settle()
+        assert heard == {attachment.session_id} == {logs.session_id.get()}
+    assert logs.session_id.get() == ""
 
 
 async def test_the_seat_is_free_after_an_exception_in_the_transport() -> None:
