@@ -5,6 +5,7 @@ ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 VENV=$ROOT/.venv
 LOCKS=$ROOT/deploy/locks
 MISSING_PACKAGES=()
+IS_PYTHON_RIGHT='import sys; print((3, 11) <= sys.version_info < (3, 15))'
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -94,12 +95,15 @@ install_debian_packages() {
 find_python() {
     local candidate
     for candidate in ${PYTHON:+"$PYTHON"} ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
-        if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
+        if [ "$("$candidate" -c "$IS_PYTHON_RIGHT" 2>/dev/null)" = True ]; then
             printf %s "$candidate"
             return
         fi
     done
-    fail "Antiphon needs Python 3.11 to 3.14, and ${PYTHON:-python3} is $("${PYTHON:-python3}" -V 2>&1 | tail -n 1): install one, or name it, as in PYTHON=/path/to/python3.12 deploy/serve."
+    local found
+    found=$("${PYTHON:-python3}" -V 2>&1 | tail -n 1) || true
+    [[ $found == Python* ]] || found="no Python"
+    fail "Antiphon needs Python 3.11 to 3.14, and ${PYTHON:-python3} is $found: install one, or name it, as in PYTHON=/path/to/python3.12 deploy/serve."
 }
 
 # A venv that is half made, broken off in the middle of an installation, or for another device is made anew;
@@ -128,7 +132,7 @@ install_group() {
     local stamp=$VENV/.ready-$1 lock=${*: -1} want
     want=$(sha256sum <"$lock")
     [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
-    say "installing the Python packages of deploy/locks/$(basename "$lock")"
+    say "installing $(grep -c == "$lock") Python packages (deploy/locks/$(basename "$lock")$(size_of "$lock"))"
     touch "$VENV/.installing"
     [ "$(basename "$lock")" != cpu.txt ] || announce_cuda_torch
     pip_install "${@:2:$#-2}" -r "$lock"
@@ -139,18 +143,41 @@ install_group() {
     printf %s "$want" >"$stamp"
 }
 
+size_of() {
+    case $(basename "$1") in
+        cpu.txt) printf ', 2.7 GB on disk' ;;
+        cuda.txt) printf ', with CUDA many GB on disk' ;;
+        test.txt) printf ', 0.4 GB on disk' ;;
+    esac
+}
+
 # The project itself, editable. Its commands hold the path of this folder, so a moved folder is installed again.
 install_project() {
     local stamp=$VENV/.ready-project want
     want=$(printf %s "$ROOT" | cat - "$ROOT/pyproject.toml" | sha256sum)
     [ "$(cat "$stamp" 2>/dev/null)" = "$want" ] && return
-    pip_install --quiet --no-deps --no-build-isolation -e "$ROOT"
+    pip_install --no-deps --no-build-isolation -e "$ROOT"
     printf %s "$want" >"$stamp"
 }
 
 pip_install() {
-    PIP_USER=0 "$VENV/bin/python" -m pip --disable-pip-version-check install "$@" >&2 ||
-        fail "pip could not install; its message is above. Run this again to go on."
+    PIP_USER=0 "$VENV/bin/python" -m pip --disable-pip-version-check install --progress-bar off "$@" 2>&1 | show_long_steps || {
+        tail -n 5 "$VENV/pip.log" >&2
+        fail "pip could not install; its message is above, the whole of it in .venv/pip.log. Run this again to go on."
+    }
+}
+
+# Keeps what pip says in .venv/pip.log; says itself only which downloads and which step take more than a moment.
+show_long_steps() {
+    local line
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        if [[ $line =~ Downloading\ ([^-]+-[^-]+)-.*\(([0-9]{2,}\.[0-9]\ MB|.*GB)\) ]]; then
+            say "  downloading ${BASH_REMATCH[1]}, ${BASH_REMATCH[2]}"
+        elif [[ $line == "Installing collected packages:"*,*,*,* ]]; then
+            say "  unpacking them"
+        fi
+    done >"$VENV/pip.log"
 }
 
 announce_cuda_torch() {

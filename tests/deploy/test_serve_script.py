@@ -56,7 +56,11 @@ def test_moved_folder_gets_its_commands_anew(machine: Machine) -> None:
 
 def test_failed_installation_is_said_and_starts_over(machine: Machine) -> None:
     status, said = machine.serve(FAKE_PIP="fail")
-    assert (status, said.splitlines()[-1]) == (1, "pip could not install; its message is above. Run this again to go on.")
+    assert status == 1
+    assert said.splitlines()[-2:] == [
+        "ERROR: no space left",
+        "pip could not install; its message is above, the whole of it in .venv/pip.log. Run this again to go on.",
+    ]
     machine.calls()
     assert machine.serve()[0] == 0
     assert machine.calls() == WHOLE_SET_UP
@@ -110,6 +114,33 @@ def test_python_that_is_too_old_is_named(machine: Machine) -> None:
         "Antiphon needs Python 3.11 to 3.14, and python3 is Python 3.9.2: install one, or name it, as in PYTHON="
     )
     assert not (machine.project / ".venv").exists()
+
+
+def test_something_that_is_no_python_is_named(machine: Machine) -> None:
+    machine.command("true", "#!/bin/bash\n")
+    status, said = machine.serve(PYTHON=str(machine.commands / "true"))
+    assert status == 1
+    assert said.startswith(f"Antiphon needs Python 3.11 to 3.14, and {machine.commands}/true is no Python: install one, or ")
+    assert not (machine.project / ".venv").exists()
+
+
+def test_of_pip_only_long_downloads_are_told_and_the_rest_is_kept(machine: Machine) -> None:
+    lines = machine.serve()[1].splitlines()
+    assert "  downloading torch-2.13.0+cpu, 190.2 MB" in lines
+    assert not any("yarl" in line or "Collecting" in line for line in lines)
+    assert any(line.endswith("Python packages (deploy/locks/cpu.txt, 2.7 GB on disk)") for line in lines)
+    assert (machine.project / ".venv" / "pip.log").exists()
+
+
+def test_help_waits_for_no_set_up(machine: Machine) -> None:
+    status, said = machine.serve("--help")
+    assert (status, machine.calls()) == (0, [])
+    assert said.startswith("The one command: ")
+    assert "ANTIPHON_CACHE=" in said
+    machine.serve()
+    machine.calls()
+    assert machine.serve("--help")[1] == f"{said}serving in {machine.elsewhere}: serve --help\n"
+    assert machine.calls() == []
 
 
 def test_newer_python_beside_an_old_python3_is_found(machine: Machine) -> None:

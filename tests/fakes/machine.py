@@ -25,6 +25,7 @@ REAL_COMMANDS = (
     "mkdir",
     "readlink",
     "rm",
+    "sed",
     "sha256sum",
     "tail",
     "touch",
@@ -33,7 +34,7 @@ REAL_COMMANDS = (
 PYTHON = """#!/bin/bash
 # A Python whose version is $FAKE_PYTHON; its venv is a copy of itself; its pip fails as $FAKE_PIP says.
 case "$*" in
-    *version_info*) [ "${FAKE_PYTHON:-3.12.1}" != 3.9.2 ] ;;
+    *version_info*) [ "${FAKE_PYTHON:-3.12.1}" = 3.9.2 ] && echo False || echo True ;;
     -V) echo "Python ${FAKE_PYTHON:-3.12.1}" ;;
     "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo venv >>"$CALLS" ;;
     *"-m pip "*--report*) echo '{"url": "torch-2.13.0+cpu.whl"}' ;;
@@ -43,8 +44,11 @@ case "$*" in
         echo project >>"$CALLS" ;;
     *"-m pip "*" -r "*)
         echo "pip ${*: -1}" >>"$CALLS"
+        echo "Collecting torch==2.13.0"
+        echo "  Downloading torch-2.13.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl (190.2 MB)"
+        echo "  Downloading yarl-1.25.1-cp312-cp312-manylinux_2_28_x86_64.whl (365 kB)"
         case "${FAKE_PIP:-}" in
-            fail) exit 1 ;;
+            fail) echo "ERROR: no space left" >&2; exit 1 ;;
             interrupt) kill -INT $PPID; exit 130 ;;
             wait) [[ $* != *cpu.txt ]] || cat "$FAKE_PIPE" >/dev/null ;;
         esac ;;
