@@ -75,11 +75,6 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
     def record(self) -> Pipeline:
         return pipeline(self.pipeline)
 
-    def model_names(self) -> tuple[str, ...]:
-        """What clients may name in a `model` field: the pipeline first, then what its stages run."""
-        parts = (stage.weights or Path(stage.directory).name for stage in self.stages.values())
-        return tuple(dict.fromkeys((self.pipeline, *parts)))
-
 
 def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
     """Raises ConfigurationError."""

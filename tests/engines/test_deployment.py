@@ -63,7 +63,6 @@ def test_a_good_deployment_becomes_specs_of_workers() -> None:
     assert worker_specs(settings, LogStyle("warning", "json"))[1].logs == LogStyle("warning", "json")
     assert [stage.stage for stage in rest.stages] == ["mind", "mouth"]
     assert (ears.stages[0].slots, rest.stages[1].batch.max) == (3, 2)
-    assert settings.model_names() == ("fakes.pipelines:CASCADE", "whisper-tiny-en", "nowhere", "kokoro")
 
 
 def test_replicas_are_workers_of_their_own() -> None:
