@@ -108,8 +108,7 @@ class LocalLauncher:
                     worker.became_ready, worker.note, worker.unloadable = True, "", ()
                 if worker.all_are(StageState.FAILED):
                     worker.unloadable = tuple(worker.stage_statuses())
-                    reasons = (f"stage {stage.stage} cannot be loaded: {stage.note}" for stage in worker.unloadable)
-                    worker.fault = "; ".join(reasons)
+                    worker.fault = "it can load none of its stages"
                     worker.link.close()
 
     async def _supervise(self, worker: LaunchedWorker) -> None:

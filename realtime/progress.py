@@ -1,4 +1,4 @@
-"""What a person sees while models load, and when workers come and go."""
+"""What a person sees while models load, and when workers come and go. Reasons are in the log."""
 
 from collections.abc import Callable, Iterable
 
@@ -25,7 +25,7 @@ class Progress:
         for name, status in current.items():
             if _is_news(status, self._told[name]):
                 self._told[name] = status
-                self._say(f"  {name:<10} {_words(status)}")
+                self._say(f"  {name:<10} {status.state.value}")
         ready = bool(current) and all(status.state is StageState.READY for status in current.values())
         if ready and not self._was_ready:
             self._told_ready()
@@ -41,21 +41,7 @@ class Progress:
 
 
 def _is_news(status: StageStatus, told: StageStatus) -> bool:
-    """Loading is only when it was ready before, and once it is known why: each new try after a failure is like the last one."""
-    match status.state:
-        case StageState.LOADING:
-            return told.state is StageState.READY and bool(status.note)
-        case StageState.READY:
-            return told.state is not StageState.READY
-        case StageState.FAILED:
-            return status != told
-
-
-def _words(status: StageStatus) -> str:
-    match status.state:
-        case StageState.LOADING:
-            return f"lost: {status.note}; loading again"
-        case StageState.READY:
-            return "ready"
-        case StageState.FAILED:
-            return f"failed: {status.note}"
+    """Loading is only when it was ready before: each new try after a failure is like the last one."""
+    if status.state is StageState.LOADING:
+        return told.state is StageState.READY
+    return status.state is not told.state

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import textwrap
 from collections.abc import Callable
 
 from engines.connectors import Connector
@@ -14,6 +15,7 @@ from engines.worker.loading import EngineFactory
 from engines.worker.spec import StageSpec
 from engines.worker.stage_request import Outlet, StageRequest
 
+LONGEST_REASON_CHARS = 400
 RELOAD_S = 60.0
 """Between two tries to load a stage whose neighbours serve."""
 
@@ -67,8 +69,10 @@ class StageHost:
         try:
             return await self._load(self._stage, self._spec)
         except Exception as error:  # loading is foreign code
-            log.debug("stage %s cannot be loaded", self._spec.stage, exc_info=error)  # the gateway tells its operator
-            self._become(StageState.FAILED, describe(error)[1])
+            reason = textwrap.shorten(describe(error)[1], LONGEST_REASON_CHARS, placeholder=" …")
+            log.error("stage %s cannot be loaded: %s", self._spec.stage, reason)
+            log.debug("stage %s: where loading failed", self._spec.stage, exc_info=error)
+            self._become(StageState.FAILED, reason)
             return None
 
     def admit(self, submit: Submit, outlet: Outlet) -> tuple[Engine, StageRequest]:

@@ -100,6 +100,11 @@ async def test_a_model_that_cannot_load_is_a_failed_stage_and_no_crash(tmp_path:
         assert status.state is StageState.FAILED
         assert "holds no weights" in status.note
         assert process.returncode is None
+        process.terminate()
+        _, lines = await ended(process)
+        told = [json.loads(line) for line in lines]
+        assert [line["message"] for line in told if line["level"] == "error"] == [f"stage first cannot be loaded: {status.note}"]
+        assert "Traceback" in str(told)
 
 
 async def test_the_spec_may_be_a_file(tmp_path: Path) -> None:
