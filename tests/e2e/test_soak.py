@@ -8,15 +8,15 @@ import pytest
 
 import recordings
 from bench.conversation import Conversation, Event
-from bench.server import Server
+from bench.server import Server, until
 from e2e.observing import active, settle
 
 pytestmark = [pytest.mark.full, pytest.mark.real_models, pytest.mark.timeout(900)]
 
 LONG = "Tell me a long story about a ship and its crew."
-INTERRUPTIONS = 60
+INTERRUPTIONS = 30
 VANISHINGS = 200
-LISTENING_MINUTES = 60
+LISTENING_MINUTES = 120
 MAY_GROW_MB = 8
 
 
@@ -75,12 +75,16 @@ async def test_clients_that_vanish_at_any_moment_leave_nothing(server: Server) -
         await asyncio.gather(*(come_and_go() for _ in range(4)))
     await settle(server)
     assert await active(server) == 0
-    assert descriptors(server) <= before[0]
-    assert threads(server) <= before[1]
+
+    async def as_before() -> bool:
+        """A connection that a client has just closed is closed by the server a moment later."""
+        return descriptors(server) <= before[0] and threads(server) <= before[1]
+
+    await until(as_before)
     assert server.rss_mb() <= before[2] + MAY_GROW_MB
 
 
-async def test_an_hour_of_listening_costs_no_memory(server: Server) -> None:
+async def test_two_hours_of_listening_costs_no_memory(server: Server) -> None:
     """Quiet with a word now and then, faster than real time."""
     minute = recordings.silence(60)
     word = recordings.noise(0.05, 0.2)
@@ -88,13 +92,15 @@ async def test_an_hour_of_listening_costs_no_memory(server: Server) -> None:
     pcm = recordings.to_pcm(minute)
     quiet = {"audio": {"input": {"turn_detection": {"type": "semantic_vad", "create_response": False}}}}
     async with Conversation(server.url, quiet) as talk:
-        before = 0.0
-        for number in range(LISTENING_MINUTES):
+        sizes_mb: list[float] = []
+        for minute_number in range(1, LISTENING_MINUTES + 1):
             await talk.append(pcm)
-            if number == 5:
-                before = server.rss_mb()
-        cleared = talk.upcoming("input_audio_buffer.cleared")
-        await talk.send({"type": "input_audio_buffer.clear"})
-        await cleared
-        assert server.rss_mb() <= before + MAY_GROW_MB
+            if minute_number % 10 == 0:
+                cleared = talk.upcoming("input_audio_buffer.cleared")
+                await talk.send({"type": "input_audio_buffer.clear"})
+                await cleared
+                sizes_mb.append(server.rss_mb())
+        # What is on its way comes and goes; what stays is the least of each half.
+        half = len(sizes_mb) // 2
+        assert min(sizes_mb[half:]) <= min(sizes_mb[:half]) + MAY_GROW_MB
         assert talk.errors == []
