@@ -95,7 +95,7 @@ async def test_two_hours_of_listening_costs_no_memory(server: Server) -> None:
         sizes_mb: list[float] = []
         for minute_number in range(1, LISTENING_MINUTES + 1):
             await talk.append(pcm)
-            if minute_number % 10 == 0:
+            if minute_number % 3 == 0:
                 cleared = talk.upcoming("input_audio_buffer.cleared")
                 await talk.send({"type": "input_audio_buffer.clear"})
                 await cleared
