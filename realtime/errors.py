@@ -90,7 +90,10 @@ class UnknownVoice(Refusal):
 
 def shown(value: object, limit: int = 80) -> str:
     """`value` as it may stand in a message: quoted, and cut when long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "something nested too deeply to be shown"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

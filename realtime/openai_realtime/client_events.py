@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.errors import Refusal, shown
-from realtime.openai_realtime.session_patch import ResponsePatch, SessionPatch, WireItem
+from realtime.openai_realtime.session_patch import ResponsePatch, SessionPatch, Whole, WireItem
 
 
 class ClientEvent(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
@@ -47,8 +47,8 @@ class ItemRetrieve(ClientEvent, frozen=True, tag="conversation.item.retrieve"):
 
 class ItemTruncate(ClientEvent, frozen=True, tag="conversation.item.truncate"):
     item_id: str
-    content_index: int
-    audio_end_ms: int
+    content_index: Whole
+    audio_end_ms: Whole
 
 
 class ResponseCreate(ClientEvent, frozen=True, tag="response.create"):
@@ -119,7 +119,7 @@ def decode(message: bytes) -> AnyClientEvent:
 def _envelope(message: bytes) -> _Envelope:
     try:
         return _envelope_decoder.decode(message)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):  # typed decoding looks into less of the message than this does
         return _Envelope()
 
 

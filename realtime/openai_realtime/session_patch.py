@@ -7,6 +7,8 @@ from msgspec import UNSET, UnsetType
 
 Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=60_000)]
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""JSON knows longer numbers, which no message to an engine can carry."""
 Speed: TypeAlias = Annotated[float, msgspec.Meta(ge=0.25, le=1.5)]
 Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 TokenLimit: TypeAlias = Tokens | Literal["inf"] | None
@@ -17,7 +19,7 @@ class PcmFormat(msgspec.Struct, frozen=True):
     """Any format is decoded, so that the refusal of a wrong one can name both."""
 
     type: str
-    rate: int | None = None
+    rate: Whole | None = None
 
 
 class Transcription(msgspec.Struct, frozen=True):
@@ -35,7 +37,7 @@ class TurnDetectionPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     threshold: Probability | None = None
     prefix_padding_ms: Milliseconds | None = None
     silence_duration_ms: Milliseconds | None = None
-    idle_timeout_ms: int | None = None
+    idle_timeout_ms: Whole | None = None
     eagerness: Literal["low", "medium", "high", "auto"] | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None

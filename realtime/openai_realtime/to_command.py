@@ -53,8 +53,6 @@ def to_command(event: PlainEvent, catalogue: Catalogue, max_append_bytes: int) -
         case wire.ItemRetrieve():
             return commands.RetrieveItem(event.item_id)
         case wire.ItemTruncate():
-            if event.audio_end_ms < 0:
-                raise Invalid("audio_end_ms", "0 or more", event.audio_end_ms)
             return commands.TruncateItem(event.item_id, event.content_index, event.audio_end_ms)
         case wire.ResponseCreate():
             return _response(event.response or ResponsePatch(), catalogue)

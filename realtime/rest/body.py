@@ -21,7 +21,7 @@ async def read_json(request: web.Request, shape: type[T]) -> T:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as wrong:
         raise wrong_field(str(wrong), body) from wrong
-    except (msgspec.DecodeError, UnicodeDecodeError) as broken:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as broken:
         raise Refusal(f"body: expected a JSON object, got {shown(body[:80])} ({broken})", code="invalid_json") from broken
 
 
@@ -33,10 +33,16 @@ def wrong_field(complaint: str, body: bytes) -> Refusal:
     if missing := _MISSING.match(complaint.partition(" - at `$")[0]):
         field = f"{field}.{missing['name']}".removeprefix(".")
         return Refusal(f"{field}: expected a value, got none", code="missing_required_parameter", field=field)
-    got = shown(_value_at(msgspec.json.decode(body), field))
     expected = _WRONG.match(text)
-    message = f"expected {expected['expected']}, got {got}" if expected else f"{text[0].lower()}{text[1:]}"
+    message = f"expected {expected['expected']}, got {_shown_at(body, field)}" if expected else f"{text[0].lower()}{text[1:]}"
     return Refusal(f"{field or 'body'}: {message}", code="invalid_value", field=field or None)
+
+
+def _shown_at(body: bytes, field: str) -> str:
+    try:
+        return shown(_value_at(msgspec.json.decode(body), field))
+    except (msgspec.MsgspecError, RecursionError):
+        return "a body that holds something else which cannot be read"
 
 
 def _value_at(body: object, field: str) -> object:

@@ -11,7 +11,7 @@ from realtime.media.formats import AudioFormat
 from realtime.rest.voices import Voice, VoiceField, chosen_voice
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant"]
-AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+AtLeastOne: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 CHAT_AUDIO_FORMATS: dict[str, AudioFormat] = {"wav": "wav", "mp3": "mp3", "flac": "flac", "opus": "opus", "pcm16": "pcm"}
 MAX_STOPS = 4
 

@@ -49,7 +49,12 @@ def test_json_that_is_no_event(message: bytes) -> None:
         ({"type": "session.update", "session": {"audio": {"input": {"echo": 1}}}}, "session.audio.input.echo"),
         ({"type": "session.update", "session": {"audio": {"output": {"speed": 9}}}}, "session.audio.output.speed"),
         ({"type": "conversation.item.truncate", "item_id": "a", "content_index": 0, "audio_end_ms": "x"}, "audio_end_ms"),
+        ({"type": "conversation.item.truncate", "item_id": "a", "content_index": 0, "audio_end_ms": -1}, "audio_end_ms"),
+        ({"type": "conversation.item.truncate", "item_id": "a", "content_index": 0, "audio_end_ms": 10**23}, "audio_end_ms"),
+        ({"type": "conversation.item.truncate", "item_id": "a", "content_index": 10**23, "audio_end_ms": 0}, "content_index"),
         ({"type": "response.create", "response": {"max_output_tokens": 0}}, "response.max_output_tokens"),
+        ({"type": "response.create", "response": {"max_output_tokens": 10**23}}, "response.max_output_tokens"),
+        ({"type": "session.update", "session": {"max_output_tokens": 10**23}}, "session.max_output_tokens"),
         ({"type": "response.cancel", "event_id": 3}, "event_id"),
     ],
 )
@@ -57,6 +62,16 @@ def test_a_wrong_field_is_named(event: dict[str, Any], field: str) -> None:
     malformed = refused(event)
     assert malformed.refusal.body.param == field
     assert str(malformed.refusal).startswith(f"{field}: expected")
+
+
+NESTED = [b"[" * depth + b"]" * depth for depth in (*range(900, 1_010), 100_000)]
+"""Around what the interpreter's stack holds, and far beyond."""
+
+
+@pytest.mark.parametrize("event", [b"%s", b'{"type": %s}', b'{"type": "session.update", "session": %s}', b'{"x": %s}'])
+def test_deep_nesting_is_refused(event: bytes) -> None:
+    for nested in NESTED:
+        refused(event % nested)
 
 
 def test_the_event_id_of_a_malformed_event_is_kept() -> None:

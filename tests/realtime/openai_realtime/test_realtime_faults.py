@@ -63,6 +63,18 @@ async def test_broken_json_is_answered(edge: Edge, text: str) -> None:
         await alive(client)
 
 
+@pytest.mark.parametrize("depth", [*range(900, 1_010, 3), 1_500])
+@pytest.mark.parametrize("field", ["noise_reduction", "tracing", "turn_detection", "unknown"])
+async def test_deep_nesting_leaves_the_session_alive(edge: Edge, field: str, depth: int) -> None:
+    nested = '{"a":' * depth + "1" + "}" * depth
+    session = f'{{"{field}": {nested}}}' if field == "tracing" else f'{{"audio": {{"input": {{"{field}": {nested}}}}}}}'
+    async with edge.connect() as client:
+        await client.send_raw(f'{{"type": "session.update", "session": {session}}}')
+        answer = await client.socket.receive_str()
+        assert '"internal_error"' not in answer
+        await alive(client)
+
+
 async def test_binary_messages_and_broken_text_are_answered(edge: Edge) -> None:
     async with edge.connect() as client:
         await client.socket.send_bytes(b"\x00\x01")

@@ -111,8 +111,3 @@ def test_a_response_takes_what_it_names_and_leaves_the_rest_to_the_session() -> 
     assert asked == commands.CreateResponse(
         modality="text", voice="heart", max_output_tokens=20, conversation="none", input=(), metadata={"topic": "x"}
     )
-
-
-def test_a_negative_truncation_is_refused() -> None:
-    event = {"type": "conversation.item.truncate", "item_id": "a", "content_index": 0, "audio_end_ms": -1}
-    assert refused(event).body.param == "audio_end_ms"

@@ -266,6 +266,26 @@ async def test_bad_fields_are_named(
     assert not graph.requests
 
 
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens", "seed", "n"])
+@pytest.mark.parametrize("number", ["2" + "0" * 19, "1" + "0" * 23, "9" * 5_000])
+async def test_a_number_that_no_engine_could_be_sent_is_named(
+    http: aiohttp.ClientSession, graph: FakeGraph, field: str, number: str
+) -> None:
+    body = f'{{"model": "smollm2", "messages": [{{"role": "user", "content": "x"}}], "{field}": {number}}}'
+    async with http.post("/v1/chat/completions", data=body) as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["param"] == field
+    assert not graph.requests
+
+
+@pytest.mark.parametrize("body", ["%s", '{"unknown": %s}', '{"model": 3, "tools": %s}', '{"messages": %s}'])
+async def test_deep_nesting_is_refused(http: aiohttp.ClientSession, body: str) -> None:
+    for depth in (*range(900, 1_010, 5), 100_000):
+        async with http.post("/v1/chat/completions", data=body % ("[" * depth + "]" * depth)) as answer:
+            assert answer.status == 400
+            assert (await answer.json())["error"]["message"]
+
+
 async def test_fields_that_ask_for_nothing_are_no_matter(http: aiohttp.ClientSession) -> None:
     off: Any = {"modalities": ["text"], "stop": None, "store": False, "service_tier": "auto", "logprobs": False}
     status, _ = await post(http, **off, tools=[], presence_penalty=0, response_format={"type": "text"})
