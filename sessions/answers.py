@@ -9,7 +9,7 @@ from sessions.commands import CommandRefused, CreateResponse
 from sessions.conversation import Conversation, Entry
 from sessions.events import AudioDelta, Event, StatusReason
 from sessions.head_start import HeadStart
-from sessions.history import messages_of
+from sessions.history import forget_what_left, messages_of
 from sessions.items import InputAudio, Item
 from sessions.spoken_items import SpokenItems
 from sessions.voice_state import VoiceState
@@ -120,4 +120,6 @@ class Answers:
         if plan.input is not None:
             return messages_of(plan.instructions, [Entry(item) for item in plan.input], self._state.settings)
         await self._spoken_items.settled()
+        if plan.conversation == "auto" and plan.instructions == self._state.config.instructions:
+            forget_what_left(plan.instructions, self._conversation.entries, self._state.settings)
         return messages_of(plan.instructions, self._conversation.entries, self._state.settings)

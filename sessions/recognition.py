@@ -50,7 +50,7 @@ async def transcribe(state: VoiceState, pcm: bytes, *, speech_only: bool) -> Tra
         request = state.request("asr", ("transcript",), {"asr": Recognition()})
     else:
         request = state.request("vad", ("transcript",), {"vad": Activity(with_audio=True), "asr": Recognition()})
-    async with await state.graph.submit(request) as stream:
+    async with state.recognising, await state.graph.submit(request) as stream:
         await stream.push(audio(pcm, SAMPLE_RATE), final=True)
         text = "".join([delivery.payload.text async for delivery in stream])
         return Transcript(text.strip(), duration_ms / 1000, state.clock(), stream.timing())

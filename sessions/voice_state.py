@@ -13,6 +13,9 @@ from sessions.voice_config import VoiceConfig
 
 T = TypeVar("T")
 
+RECOGNISERS = 2
+"""Recognitions of one session at a time: a client that sends minutes at once waits for itself and holds up nobody else."""
+
 
 class VoiceState:
     """`voices` maps a voice's name to the graph's output that speaks with it. `epoch` is the generation of output."""
@@ -35,6 +38,7 @@ class VoiceState:
         self.clock = clock
         self.ids = ids
         self.epoch = 0
+        self.recognising = asyncio.Semaphore(RECOGNISERS)
         self.events = EventQueue(settings.event_queue)
         self._session_id = session_id
         self._fence = fence

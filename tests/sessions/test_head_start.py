@@ -4,8 +4,9 @@ from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation
 from fakes.graph import FakeGraph
 from fakes.voice_client import config, settle, talking
-from sessions.commands import Configure
+from sessions.commands import Configure, CreateItem
 from sessions.events import AudioDelta, ResponseCreated, ResponseDone
+from sessions.items import InputText, Item
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
@@ -92,3 +93,19 @@ async def test_a_session_that_ends_in_a_pause_leaves_nothing() -> None:
         await client.say(960, 640)
         await settle()
         assert graph.open_requests == 2
+
+
+async def test_it_is_not_used_when_the_conversation_has_gone_on() -> None:
+    """The same plan, but another item stands in the history by the end of the turn."""
+    graph = doubtful()
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await client.say(960, 640)
+        note = Item(id="note", role="system", status="completed", parts=(InputText("It is raining."),))
+        await client.send(CreateItem(note))
+        await client.say(0, 640)
+        assert (await client.until(ResponseDone)).response.status == "completed"
+        thinking = [request.parameters["thinker"] for request in graph.of("thinker")]
+        contents = [[message.content for message in asked.messages] for asked in thinking if isinstance(asked, Generation)]
+        assert len(contents) == 2
+        assert "It is raining." not in contents[0]
+        assert "It is raining." in contents[1]

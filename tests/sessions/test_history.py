@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions.conversation import Entry
-from sessions.history import messages_of
+from sessions.history import forget_what_left, messages_of
 from sessions.items import InputAudio, InputText, Item, OutputText, Role
 from sessions.settings import VoiceSettings
 
@@ -46,6 +46,7 @@ def test_the_prompt_only_grows_between_two_reductions() -> None:
     reductions, before = 0, messages_of("Be brief.", entries, SMALL)
     for turn in range(30):
         entries += [entry("user", f"{turn:10}"), entry("assistant", f"{turn:10}")]
+        forget_what_left("Be brief.", entries, SMALL)
         after = messages_of("Be brief.", entries, SMALL)
         reductions += after[: len(before)] != before
         before = after
@@ -65,3 +66,10 @@ def test_any_conversation_fits_or_is_its_last_turn(shape: list[tuple[Role, int]]
     cost = sum(len(message.content) + 6 for message in messages)
     users = [message for message in messages[1:] if message.role == "user"]
     assert cost <= 100 or len(users) <= 1
+
+
+def test_what_is_asked_under_other_instructions_forgets_nothing() -> None:
+    entries = turns(2)
+    whole = messages_of("Be brief.", entries, SMALL)
+    assert len(messages_of("Be long. " * 200, entries, SMALL)) < len(whole)
+    assert messages_of("Be brief.", entries, SMALL) == whole

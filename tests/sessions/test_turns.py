@@ -107,6 +107,13 @@ def test_resumed_speech_makes_hints_of_the_old_pause_stale() -> None:
     assert detector.hint(2, 0.99) == []
 
 
+def test_a_hint_about_an_earlier_pause_does_not_shorten_this_one() -> None:
+    detector = TurnDetector(SEMANTIC)
+    hear(detector, speech(640) + quiet(320) + speech(96) + quiet(128))
+    detector.hint(1, 0.99)
+    assert of(hear(detector, quiet(640)), TurnEnded) == []
+
+
 def test_the_end_waits_for_a_run_of_voiced_windows_to_be_confirmed() -> None:
     detector = TurnDetector(SEMANTIC)
     hear(detector, speech(640) + quiet(896))

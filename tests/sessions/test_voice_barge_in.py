@@ -18,6 +18,7 @@ from sessions.events import (
     SpeechStarted,
     TextDelta,
 )
+from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
 LONG_ANSWER = tuple(f"This is sentence {number}. " for number in range(20))
@@ -52,12 +53,15 @@ async def test_onset_cancels_at_any_phase_and_nothing_stale_follows(phase: int) 
         await client.say(860, 960)
         assert (await client.until(ResponseDone)).response.status == "completed"
         assert graph.of("thinker")[1].epoch > graph.of("thinker")[0].epoch
+        assert graph.of("asr")[-1].epoch > graph.of("asr")[0].epoch + 1  # the interruption itself began another
 
 
-async def test_the_engines_are_told_before_the_client() -> None:
+@pytest.mark.parametrize("head_start", [True, False])
+async def test_the_engines_are_told_before_the_client(head_start: bool) -> None:
+    """Nobody reads, and the queue has no room for the closing events."""
     graph = long_winded()
     graph.hold("audio")
-    async with talking(graph, voice_config=config(SemanticVad())) as client:
+    async with talking(graph, VoiceSettings(head_start=head_start, event_queue=2), config(SemanticVad())) as client:
         await client.say(960, 960)
         client.reading.clear()
         await client.send(AppendAudio(tone(100)))

@@ -260,6 +260,14 @@ async def test_truncate(asked: int, expected: int, heard: str) -> None:
         assert spoken == ([heard] if heard else [])
 
 
+async def test_what_was_not_heard_once_is_not_heard_by_a_later_truncation() -> None:
+    async with talking() as client:
+        await client.send(said("?"), CreateResponse())
+        item = (await client.until(ResponseDone)).response.output[0]
+        await client.send(TruncateItem(item.id, 0, 12 * 60), TruncateItem(item.id, 0, 10_000), RetrieveItem(item.id))
+        assert (await client.until(ItemRetrieved)).item.parts == (OutputAudio("The capital", 12 * 60),)
+
+
 async def test_truncate_of_an_item_in_progress_is_answered_and_takes_effect_at_its_end() -> None:
     graph = FakeGraph()
     gate = graph.hold("audio")

@@ -23,7 +23,15 @@ from sessions.commands import (
     RetrieveItem,
     TruncateItem,
 )
-from sessions.events import AudioDelta, Opened, OutputItemAdded, OutputItemDone, ResponseCreated, ResponseDone
+from sessions.events import (
+    AudioDelta,
+    Opened,
+    OutputItemAdded,
+    OutputItemDone,
+    ResponseCreated,
+    ResponseDone,
+    TranscriptCompleted,
+)
 from sessions.items import InputText, Item
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad, TurnDetection
@@ -152,3 +160,16 @@ def test_commands_in_any_order_never_break_the_session(script: list[tuple[Comman
         _check_order(client)
 
     asyncio.run(run())
+
+
+async def test_a_burst_of_turns_is_recognised_two_at_a_time() -> None:
+    """A client that sends minutes at once waits for itself: the stage's other slots are for others."""
+    graph = FakeGraph()
+    gate = graph.hold("transcript")
+    async with talking(graph, voice_config=config(SemanticVad(create_response=False))) as client:
+        await client.say(*[960, 960] * 5)
+        assert len(graph.of("asr")) == 2
+        gate.release()
+        await settle()
+        assert len(graph.of("asr")) == 5
+        assert len(client.of(TranscriptCompleted)) == 5
