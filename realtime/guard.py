@@ -19,6 +19,8 @@ from realtime.settings import API_KEY_VARIABLE, ServerSettings
 KEY_PROTOCOL = "openai-insecure-api-key."
 """Browsers cannot set headers on a WebSocket; they offer the key as a subprotocol."""
 GUARDED_PREFIX = "/v1/"
+_NO_HOST = frozenset("@/?#\\")
+"""With one of these in it a Host is the name of something else to one reader or another."""
 _ALLOWED_METHODS = "GET, POST, PATCH, DELETE, OPTIONS"
 _ALLOWED_HEADERS = "authorization, content-type, x-openai-agents-sdk"
 
@@ -86,6 +88,8 @@ def _checked_host(request: web.Request, settings: ServerSettings) -> str:
 
 def _host_name(host: str) -> str:
     """Without port, brackets and a last dot; empty when it is no host."""
+    if _NO_HOST & set(host):
+        return ""
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
@@ -107,10 +111,18 @@ def _check_origin(request: web.Request, host: str, settings: ServerSettings) -> 
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise Forbidden("Sec-Fetch-Site: pages of other origins may not call this server", code="origin")
         return
-    if origin not in settings.allowed_origins and urlsplit(origin).netloc.lower() != host.lower():
+    if origin not in settings.allowed_origins and _host_of(origin) != host.lower():
         raise Forbidden(
             f"Origin: pages of {shown(origin)} may not call this server; add it to server.allowed_origins", code="origin"
         )
+
+
+def _host_of(origin: str) -> str:
+    """With its port; empty when it has none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _is_preflight(request: web.Request) -> bool:
@@ -121,8 +133,13 @@ def _check_key(request: web.Request, expected: str) -> None:
     given = _given_key(request)
     if given is None:
         raise Unauthorized(f"Authorization: expected 'Bearer' and the key that the server was started with ({API_KEY_VARIABLE})")
-    if not hmac.compare_digest(given.encode(), expected.encode()):
+    if not hmac.compare_digest(_raw(given), _raw(expected)):
         raise Unauthorized("Authorization: this key is not valid here")
+
+
+def _raw(text: str) -> bytes:
+    """The bytes of a header or an environment variable, which need not be UTF-8."""
+    return text.encode(errors="surrogateescape")
 
 
 def _given_key(request: web.Request) -> str | None:

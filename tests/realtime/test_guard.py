@@ -1,5 +1,6 @@
 """No web page drives a server on loopback, and no stranger one that is open to others."""
 
+import asyncio
 from collections.abc import Mapping
 
 import aiohttp
@@ -32,6 +33,7 @@ async def handshake_status(edge: Edge, headers: Mapping[str, str], protocols: tu
 
 OURS = ("localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:1", "[::1]:8080", "a.localhost", "localhost.")
 FOREIGN = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8080", "10.0.0.1", "[::2]", "[", "@")
+DISGUISED = ("evil.com@127.0.0.1", "127.0.0.1/evil.com", "127.0.0.1#x", "127.0.0.1?x", "localhost\\\\x")
 
 
 @pytest.mark.parametrize("host", OURS)
@@ -39,10 +41,18 @@ async def test_names_of_this_machine_are_answered(edge: Edge, host: str) -> None
     assert await status(edge, {"Host": host}) == 200
 
 
-@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize("host", FOREIGN + DISGUISED)
 async def test_a_rebound_name_is_not(edge: Edge, host: str) -> None:
     assert await status(edge, {"Host": host}) == 403
     assert await handshake_status(edge, {"Host": host}) == 403
+
+
+@pytest.mark.parametrize("hosts", [(), ("localhost", "localhost"), ("localhost", "evil.example"), ("evil.example", "localhost")])
+async def test_exactly_one_host_is_named(edge: Edge, hosts: tuple[str, ...]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]))
+    writer.write("".join(["GET /healthz HTTP/1.0\r\n", *(f"Host: {host}\r\n" for host in hosts), "\r\n"]).encode())
+    assert (await reader.readline()).split()[1] == b"400"
+    writer.close()
 
 
 async def test_the_operator_may_allow_a_name(serve_edge: ServeEdge) -> None:
@@ -51,7 +61,9 @@ async def test_the_operator_may_allow_a_name(serve_edge: ServeEdge) -> None:
     assert await status(edge, {"Host": "other.example"}) == 403
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "file://", "", "http://127.0.0.1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:1", "file://", "", "http://127.0.0.1", "http://["]
+)
 async def test_pages_of_others_reach_nothing(edge: Edge, origin: str) -> None:
     headers = {"Origin": origin}
     assert await status(edge, headers) == 403
@@ -99,6 +111,25 @@ async def test_a_key_is_asked_for_under_v1_only(serve_edge: ServeEdge, caplog: p
     assert await handshake_status(edge, {}, ("realtime", "openai-insecure-api-key.wrong")) == 401
     assert await handshake_status(edge, {}, ("openai-insecure-api-key.hush-hush",)) == 400
     assert "hush-hush" not in caplog.text
+
+
+WRONG_KEYS = ("", "h", "hush-hus", "hush-hush2", "hush-hushhush-hush", "HUSH-HUSH", "hush-hus\udcff", "\udcff\udcfe")
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS)
+async def test_nothing_but_the_whole_key_will_do(serve_edge: ServeEdge, key: str) -> None:
+    edge = await serve_edge(api_key="hush-hush")
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]))
+    head = f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
+    writer.write(head.encode(errors="surrogateescape"))
+    assert (await reader.readline()).split()[1] == b"401"
+    writer.close()
+
+
+@pytest.mark.parametrize("key", ["", "hush", "hush-hush2"])
+async def test_an_offered_key_is_checked_as_well(serve_edge: ServeEdge, key: str) -> None:
+    edge = await serve_edge(api_key="hush-hush")
+    assert await handshake_status(edge, {}, ("realtime", f"openai-insecure-api-key.{key}")) == 401
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "voice.example"])
