@@ -55,7 +55,10 @@ class Refusal(Exception):
     def response(self) -> web.Response:
         headers = {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
         body = msgspec.json.encode({"error": self.body})
-        return web.Response(status=self.status, body=body, content_type="application/json", headers=headers)
+        response = web.Response(status=self.status, body=body, content_type="application/json", headers=headers)
+        if self.status == web.HTTPRequestTimeout.status_code:
+            response.force_close()  # or the rest of the body would be waited for
+        return response
 
 
 class Unauthorized(Refusal):

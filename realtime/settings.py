@@ -29,6 +29,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A WebSocket peer is pinged this often; one that is silent for 1.5 of these is gone."""
     outbox_events: int = 256
     """Events that may wait for one client; when they are all waiting its session waits, nobody else's."""
+    receive_timeout_s: float = 30.0
+    """A REST request whose body stops for this long before its end is refused."""
     send_timeout_s: float = 30.0
     """A client that takes none of what is sent to it for this long is let go."""
     shutdown_s: float = 1.5
@@ -45,7 +47,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)
         for name in ("max_body_bytes", "max_message_bytes", "max_append_bytes", "outbox_events"):
             _require(_number(self, name) >= 1, name, "at least 1", _number(self, name))
-        for name in ("heartbeat_s", "send_timeout_s", "shutdown_s"):
+        for name in ("heartbeat_s", "receive_timeout_s", "send_timeout_s", "shutdown_s"):
             _require(_number(self, name) > 0, name, "more than 0", _number(self, name))
         for origin in self.allowed_origins:
             _require("://" in origin and not origin.endswith("/"), "allowed_origins", "scheme://host[:port]", origin)

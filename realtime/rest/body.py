@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 
 from realtime.errors import Refusal, shown
+from realtime.rest.receiving import whole_body
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -15,8 +16,8 @@ _MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$")
 
 
 async def read_json(request: web.Request, shape: type[T]) -> T:
-    """Raises Refusal (400)."""
-    body = await request.read()
+    """Raises Refusal (400; 408 and 413 by its length)."""
+    body = await whole_body(request)
     try:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as wrong:

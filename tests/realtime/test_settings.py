@@ -10,6 +10,7 @@ from realtime.settings import ServerSettings, api_key
         ({"port": 70_000}, "server.port"),
         ({"max_body_bytes": 0}, "server.max_body_bytes"),
         ({"heartbeat_s": 0.0}, "server.heartbeat_s"),
+        ({"receive_timeout_s": 0.0}, "server.receive_timeout_s"),
         ({"allowed_origins": ("example.org",)}, "server.allowed_origins"),
         ({"allowed_origins": ("https://example.org/",)}, "server.allowed_origins"),
     ],

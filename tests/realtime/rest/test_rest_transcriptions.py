@@ -11,8 +11,10 @@ import pytest
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Activity, Recognition
 from fakes import sounds
-from fakes.edge import Edge
+from fakes.edge import Edge, ServeEdge
 from fakes.graph import FakeGraph
+from realtime.media.client import MAX_DECODES, MediaClient
+from realtime.settings import ServerSettings
 
 WAV = sounds.file(sounds.sine(1.3, rate=44_100), 44_100, "WAV", channels=2)
 MAX_BODY_BYTES = 4 << 20
@@ -116,6 +118,71 @@ async def test_a_body_that_is_no_form_is_refused(http: aiohttp.ClientSession, da
     async with http.post("/v1/audio/transcriptions", data=data, headers={"Content-Type": content_type}) as answer:
         assert answer.status == 400
         assert (await answer.json())["error"]["message"]
+
+
+def many_fields(count: int, name_bytes: int, value_bytes: int) -> aiohttp.FormData:
+    fields = {f"{index:04}".ljust(name_bytes, "n"): "x" * value_bytes for index in range(count)}
+    return form(None, **fields)
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "words"),
+    [
+        pytest.param(many_fields(4, 4, 20_000), 400, "at most 65536 bytes in all fields together", id="sum"),
+        pytest.param(many_fields(20, 4_000, 0), 400, "at most 65536 bytes in all fields together", id="names"),
+        pytest.param(many_fields(80, 4, 1), 413, "at most 64 fields", id="number"),
+    ],
+)
+async def test_endless_fields_are_refused(http: aiohttp.ClientSession, data: aiohttp.FormData, status: int, words: str) -> None:
+    assert words in (await refused(http, data, status))["message"]
+
+
+async def test_a_form_within_the_form_is_refused(http: aiohttp.ClientSession) -> None:
+    with aiohttp.MultipartWriter("form-data") as outer:
+        outer.append(aiohttp.MultipartWriter("mixed"))
+    assert "form within the form" in (await refused(http, outer))["message"]
+
+
+HEAD = (
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n"
+    b"Content-Type: multipart/form-data; boundary=B\r\n\r\n--B\r\n"
+)
+FILE = b'Content-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
+
+
+async def uploading(edge: Edge, begun: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client that sends no more than this."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]))
+    writer.write(begun)
+    return reader, writer
+
+
+@pytest.mark.parametrize("begun", [HEAD, HEAD + FILE])
+async def test_uploads_that_stall_hold_nobody_up(edge: Edge, http: aiohttp.ClientSession, begun: bytes) -> None:
+    stalled = [await uploading(edge, begun) for _ in range(MAX_DECODES + 1)]
+    async with http.post("/v1/audio/transcriptions", data=form()) as answer:
+        assert answer.status == 200
+    for _, writer in stalled:
+        writer.close()
+
+
+JSON_HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.mark.parametrize("begun", [HEAD, HEAD + FILE, HEAD + FILE + WAV[:20_000], JSON_HEAD, JSON_HEAD + b"{"])
+async def test_a_body_that_stalls_is_given_up(serve_edge: ServeEdge, media: MediaClient, begun: bytes) -> None:
+    edge = await serve_edge(settings=ServerSettings(receive_timeout_s=0.02), media=media)
+    reader, writer = await uploading(edge, begun)
+    assert (await reader.readline()).split()[1] == b"408"
+    assert b"Connection: close" in await reader.readuntil(b"\r\n\r\n")
+    assert b"got none for 0.02 s" in await reader.readuntil(b"}")
+    writer.close()
+
+
+async def test_a_json_body_beyond_the_limit_is_refused(http: aiohttp.ClientSession) -> None:
+    async with http.post("/v1/audio/speech", data=io.BytesIO(bytes(MAX_BODY_BYTES + 1))) as answer:
+        assert answer.status == 413
+        assert str(MAX_BODY_BYTES) in (await answer.json())["error"]["message"]
 
 
 async def test_too_large_an_upload_is_told_so(http: aiohttp.ClientSession) -> None:
