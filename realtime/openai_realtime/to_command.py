@@ -5,6 +5,7 @@ import binascii
 import uuid
 from typing import TypeAlias
 
+from realtime.blank import is_blank
 from realtime.catalogue import Catalogue
 from realtime.errors import Invalid, Refusal
 from realtime.openai_realtime import client_events as wire
@@ -149,7 +150,7 @@ _PART_TYPES = {
 
 
 def _text(field: str, text: str | None) -> str:
-    if text is None or not text.strip():
+    if text is None or is_blank(text):
         raise Invalid(field, "some text", text)
     checked_length(field, text)
     return text

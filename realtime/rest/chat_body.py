@@ -1,5 +1,6 @@
 """What `POST /v1/chat/completions` takes. What OpenAI's API knows and this server cannot do is refused, not ignored."""
 
+from collections.abc import Sized
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -65,8 +66,11 @@ class ChatBody(msgspec.Struct, frozen=True):
     audio: AudioOutput | None = None
     tools: tuple[msgspec.Raw, ...] | None = None
     functions: tuple[msgspec.Raw, ...] | None = None
+    tool_choice: str | dict[str, object] | None = None
     response_format: ResponseFormat | None = None
     logprobs: bool | None = None
+    top_logprobs: int | None = None
+    logit_bias: dict[str, float] | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
 
@@ -102,14 +106,18 @@ def check(body: ChatBody) -> None:
         raise Invalid("response_format.type", "'text'", body.response_format.type)
     _check_absent("tools", "no tools: this server's models call none", body.tools)
     _check_absent("functions", "no functions: this server's models call none", body.functions)
+    if body.tool_choice not in (None, "auto", "none"):
+        raise Invalid("tool_choice", "'auto' or 'none', as there are no tools", body.tool_choice, code="unsupported_parameter")
     _check_absent("logprobs", "false", body.logprobs)
+    _check_absent("top_logprobs", "0", body.top_logprobs)
+    _check_absent("logit_bias", "no bias", body.logit_bias)
     _check_absent("frequency_penalty", "0", body.frequency_penalty)
     _check_absent("presence_penalty", "0", body.presence_penalty)
 
 
-def _check_absent(field: str, expected: str, value: tuple[msgspec.Raw, ...] | bool | float | None) -> None:
+def _check_absent(field: str, expected: str, value: Sized | float | None) -> None:
     if value:
-        got = f"{len(value)} of them" if isinstance(value, tuple) else value
+        got = f"{len(value)} of them" if isinstance(value, Sized) else value
         raise Invalid(field, expected, got, code="unsupported_parameter")
 
 

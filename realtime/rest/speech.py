@@ -7,6 +7,7 @@ from aiohttp import web
 
 from engines.payloads import Payload
 from engines.requests import Request, RequestStream
+from realtime.blank import is_blank
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import Invalid
 from realtime.media.formats import CONTENT_TYPES, FORMATS, AudioFormat
@@ -46,7 +47,7 @@ async def create_speech(request: web.Request) -> web.StreamResponse:
 
 
 def _checked(body: SpeechBody) -> AudioFormat:
-    if not body.input.strip():
+    if is_blank(body.input):
         raise Invalid("input", "text to speak", body.input)
     if len(body.input) > MAX_INPUT_CHARACTERS:
         raise Invalid("input", f"at most {MAX_INPUT_CHARACTERS} characters", f"{len(body.input)} characters")

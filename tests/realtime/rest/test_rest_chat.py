@@ -244,6 +244,9 @@ BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"seed": 2**70}, "seed", "got 1180591620717411303424"),
     ({"tools": [{"type": "function"}]}, "tools", "call none"),
     ({"logprobs": True}, "logprobs", "got True"),
+    ({"top_logprobs": 3}, "top_logprobs", "expected 0, got 3"),
+    ({"logit_bias": {"50256": -100}}, "logit_bias", "got '1 of them'"),
+    ({"tool_choice": "required"}, "tool_choice", "got 'required'"),
     ({"frequency_penalty": 0.5}, "frequency_penalty", "expected 0, got 0.5"),
     ({"response_format": {"type": "json_object"}}, "response_format.type", "got 'json_object'"),
     ({"modalities": ["video"]}, "modalities[0]", "got 'video'"),
@@ -288,7 +291,16 @@ async def test_deep_nesting_is_refused(http: aiohttp.ClientSession, body: str) -
 
 async def test_fields_that_ask_for_nothing_are_no_matter(http: aiohttp.ClientSession) -> None:
     off: Any = {"modalities": ["text"], "stop": None, "store": False, "service_tier": "auto", "logprobs": False}
-    status, _ = await post(http, **off, tools=[], presence_penalty=0, response_format={"type": "text"})
+    status, _ = await post(
+        http,
+        **off,
+        tools=[],
+        tool_choice="auto",
+        logit_bias={},
+        top_logprobs=0,
+        presence_penalty=0,
+        response_format={"type": "text"},
+    )
     assert status == 200
 
 

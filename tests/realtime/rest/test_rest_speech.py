@@ -107,6 +107,7 @@ async def test_another_models_voice_is_refused_with_the_right_pairs(http: aiohtt
     [
         ({"input": ""}, "input", "expected text"),
         ({"input": " \n"}, "input", "expected text"),
+        ({"input": "\u200b"}, "input", "text to speak"),
         ({"input": "a" * 4097}, "input", "at most 4096 characters, got '4097 characters'"),
         ({"input": 5}, "input", "expected str, got 5"),
         ({"input": None}, "input", "expected str, got None"),
