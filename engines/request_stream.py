@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from engines.chunks import Chunk
 from engines.connectors import Connector
 from engines.graph_counters import Outcome
+from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import ErrorKind
 from engines.messages.to_worker import Abort
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
 from engines.stage_run import WINDOW_CHUNKS, StageRun
-from engines.worker_link import FrameTooLarge, WorkerLink
+from engines.worker_link import WorkerLink
 
 ABORT_LIMIT_S = 2.0
 """How long a worker may take to acknowledge an abort before the request ends without it."""

@@ -6,16 +6,12 @@ from collections import deque
 from typing import Protocol
 
 from engines.messages import to_gateway, to_worker
-from engines.messages.framing import MAX_FRAME_BYTES, FrameError, FrameReader, frame
+from engines.messages.framing import FrameError, FrameReader, frame
 from engines.messages.to_gateway import Report, StageStatus, StatusChanged, ToGateway, Welcome
 from engines.messages.to_worker import PROTOCOL, Hello, Probe, ToWorker
 
 OUTBOX_LIMIT_BYTES = 256 << 20
 """Bytes a worker may leave unread. Credits keep it far below; a worker beyond it is hung and is given up as lost."""
-
-
-class FrameTooLarge(ValueError):
-    """The message does not fit into one frame; nothing was sent."""
 
 
 class Receiver(Protocol):
@@ -85,12 +81,10 @@ class WorkerLink:
 
     def send(self, message: ToWorker) -> None:
         """Queue a message; what is sent after the loss of the connection is dropped. Raises FrameTooLarge."""
-        body = to_worker.encoder.encode(message)
-        if len(body) > MAX_FRAME_BYTES:
-            raise FrameTooLarge(f"{len(body)} bytes, at most {MAX_FRAME_BYTES} fit into one message")
+        framed = frame(to_worker.encoder.encode(message))
         if self._lost:
             return
-        self._writer.write(frame(body))
+        self._writer.write(framed)
         if self._writer.transport.get_write_buffer_size() > OUTBOX_LIMIT_BYTES:
             self._writer.transport.abort()
 

@@ -13,6 +13,10 @@ class FrameError(ConnectionError):
     """The peer sent something that is no frame of ours; the connection cannot go on."""
 
 
+class FrameTooLarge(ValueError):
+    """The message does not fit into one frame; nothing was sent."""
+
+
 T = TypeVar("T")
 
 
@@ -43,4 +47,7 @@ class FrameReader(Generic[T]):
 
 
 def frame(body: bytes) -> bytes:
+    """Raises FrameTooLarge."""
+    if len(body) > MAX_FRAME_BYTES:
+        raise FrameTooLarge(f"{len(body)} bytes, at most {MAX_FRAME_BYTES} fit into one message")
     return len(body).to_bytes(4, "big") + body

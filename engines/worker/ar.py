@@ -67,6 +67,8 @@ class ArEngine:
         if task := self._tasks.get(request):
             task.add_done_callback(lambda _: request.fail(kind, message))
             task.cancel()
+        else:
+            request.fail(kind, message)
 
     def report(self) -> StageReport:
         return self._counters.report(active=self._generating, queued=len(self._tasks) - self._generating)

@@ -118,6 +118,8 @@ class GenerationEngine:
     def fail(self, request: StageRequest, kind: ErrorKind, message: str) -> None:
         if seat := self._seats.get(request):
             self._leave(seat, lambda: request.fail(kind, message))
+        else:
+            request.fail(kind, message)
 
     def report(self) -> StageReport:
         queued = sum(len(request.inputs) for request in self._seats)

@@ -63,6 +63,10 @@ class Namespace:
         if not stages:
             self._open.pop(request.submit.request_id, None)
 
+    def give_up(self, request: StageRequest, kind: ErrorKind, message: str) -> None:
+        if (found := self._find(request.submit.request_id, request.submit.stage)) is not None and found[1] is request:
+            found[0].fail(request, kind, message)
+
     async def serve(self) -> None:
         """Raises an ExceptionGroup of ConnectionErrors when the peer leaves, breaks the protocol or is lost."""
         try:

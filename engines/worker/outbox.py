@@ -14,15 +14,16 @@ class Outbox:
     gateway, and the reader of those waits for room before it reads the next."""
 
     def __init__(self) -> None:
-        self._messages: deque[ToGateway] = deque()
+        self._frames: deque[bytes] = deque()
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
 
     def send(self, message: ToGateway) -> None:
-        self._messages.append(message)
+        """Raises FrameTooLarge."""
+        self._frames.append(frame(encoder.encode(message)))
         self._filled.set()
-        if len(self._messages) >= ROOM_MESSAGES:
+        if len(self._frames) >= ROOM_MESSAGES:
             self._room.clear()
 
     async def room(self) -> None:
@@ -33,7 +34,7 @@ class Outbox:
         while True:
             await self._filled.wait()
             self._filled.clear()
-            while self._messages:
-                writer.write(frame(encoder.encode(self._messages.popleft())))
+            while self._frames:
+                writer.write(self._frames.popleft())
                 await writer.drain()
             self._room.set()

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from engines.chunks import Chunk, ChunkTiming
 from engines.connectors import Connector
+from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import Emit, ErrorKind, Failed, Taken, ToGateway
 from engines.messages.to_worker import PUSH_WINDOW, Submit
 from engines.models import InvalidInput
@@ -21,10 +22,16 @@ class Outlet(Protocol):
         """Tells equal request ids of several connections apart."""
         ...
 
-    def send(self, message: ToGateway) -> None: ...
+    def send(self, message: ToGateway) -> None:
+        """Raises FrameTooLarge."""
+        ...
 
     def forget(self, request: "StageRequest") -> None:
         """The request has said its last word."""
+        ...
+
+    def give_up(self, request: "StageRequest", kind: ErrorKind, message: str) -> None:
+        """Have its engine fail the request: free what it holds, then say Failed."""
         ...
 
 
@@ -63,6 +70,8 @@ class StageRequest:
         self._untaken_pushes = 0
         self._credit = submit.window
         self._seq = 0
+        self._unsendable = False
+        """A chunk could not be sent: only Failed is to come."""
         self._unsent: deque[Product] = deque()
         """What one step made beyond the credit: bounded, because no step is run without credit."""
 
@@ -94,7 +103,7 @@ class StageRequest:
 
     def produce(self, payload: Payload, timing: ChunkTiming, *, pts: float = 0.0, final: bool = False) -> None:
         """Emit now, or as soon as the gateway grants it. With `final` the request is over once that chunk is out."""
-        if not self.over:
+        if not self.over and not self._unsendable:
             self._unsent.append(Product(payload, pts, final, timing))
             self._send_granted()
 
@@ -135,7 +144,13 @@ class StageRequest:
         while self._unsent and self._credit > 0:
             product = self._unsent.popleft()
             self._credit -= 1
-            self._outlet.send(Emit(self._chunk(product)))
+            try:
+                self._outlet.send(Emit(self._chunk(product)))
+            except FrameTooLarge as too_large:
+                self._unsendable = True
+                self._unsent.clear()
+                self._outlet.give_up(self, ErrorKind.ENGINE, f"chunk {self._seq}: {too_large}")
+                return
             self._seq += 1
             if product.final:
                 self.end()

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Hashable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from engines.messages.framing import MAX_FRAME_BYTES
 from engines.models import InvalidInput, Produced
 from engines.models.text import ModelDied, TextDelta
 from engines.parameters import Activity, Generation, Message, Parameters
@@ -19,7 +20,7 @@ MEDIA_TIMES = {"ahead": 60.0}
 
 
 class ScriptedModel:
-    """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none; the attribute `key` is the batch key.
+    """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none, `huge` one that fits no frame; the attribute `key` is the batch key.
 
     `hold` makes steps hang until `release`. `batches` lists the texts of every call of `run`.
     """
@@ -97,6 +98,7 @@ class ScriptedModel:
         if text == "invalid":
             return InvalidInput("text: expected something else, got 'invalid'")
         count = {"many": 3, "silent": 0}.get(text, 1)
+        text = "x" * MAX_FRAME_BYTES if text == "huge" else text
         return [Produced(Payload(text), pts=MEDIA_TIMES.get(text, 0.0), units=1) for _ in range(count)]
 
 

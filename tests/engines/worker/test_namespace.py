@@ -1,6 +1,7 @@
 """Connections to a worker: greeting, isolation between gateways, and peers that misbehave."""
 
 import asyncio
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -156,3 +157,33 @@ async def test_words_for_requests_that_are_gone_are_dropped(bench: Bench) -> Non
     gateway.submit("r")
     gateway.push("r", "fine", final=True)
     assert await gateway.texts("r") == ["fine", ""]
+
+
+async def test_a_chunk_that_fits_no_frame_ends_its_request_and_frees_the_slot(bench: Bench) -> None:
+    bench.slots = 2
+    gateway = await bench.gateway()
+    gateway.submit("bystander")
+    gateway.submit("glutton")
+    gateway.push("glutton", "small", "huge", "small")
+    failed = await gateway.next(Failed)
+    assert (failed.request_id, failed.kind) == ("glutton", ErrorKind.ENGINE)
+    assert re.fullmatch(rf"chunk 1: \d+ bytes, at most {MAX_FRAME_BYTES} fit into one message", failed.message)
+    gateway.submit("next")
+    gateway.push("next", "fine", final=True)
+    assert await gateway.texts("next") == ["fine", ""]
+    gateway.push("bystander", "too", final=True)
+    assert await gateway.texts("bystander") == ["too", ""]
+    assert bench.model.opened == bench.model.closed == 3
+
+
+async def test_it_frees_the_slot_when_the_credit_for_it_comes_late(bench: Bench) -> None:
+    bench.slots = 1
+    gateway = await bench.gateway()
+    gateway.submit("glutton", window=1)
+    gateway.push("glutton", "many", "huge")
+    for granted in (2, 1):
+        gateway.grant("glutton", granted)
+    assert (await gateway.next(Failed)).request_id == "glutton"
+    gateway.submit("next")
+    gateway.push("next", "fine", final=True)
+    assert await gateway.texts("next") == ["fine", ""]
