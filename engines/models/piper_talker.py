@@ -15,7 +15,7 @@ from engines.models.joints import pause_ms
 from engines.models.onnx_session import OnnxSession, onnx_session
 from engines.models.options import PiperTalkerOptions
 from engines.parameters import Parameters, Speech
-from engines.payloads import Array, Payload
+from engines.payloads import Array, Payload, Scalar
 from engines.phonemes import find_espeak, phonemes
 
 CHANNELS = 192
@@ -26,6 +26,8 @@ DURATION_DRAW, PRIOR_DRAW = 0, 1
 
 BEGIN, PAD, END = "^", "_", "$"
 LONGEST_CLAUSE_CHARS = 2_000
+MOST_PHONEMES = 300
+"""In one run of the network: its memory grows with the square of them."""
 
 
 class _Audio(msgspec.Struct, frozen=True):
@@ -72,7 +74,8 @@ class Talking:
 
 
 class PiperTalker:
-    """Takes clauses (text); emits `frames` float32 [192, t] with the clause's attributes, `clause_final` and `pause_ms` after it.
+    """Takes clauses (text); emits `frames` float32 [192, t] with the clause's attributes, `clause_final` and `pause_ms` after it;
+    a clause of more than MOST_PHONEMES in several chunks.
 
     The same text, seed and place in the answer always give the same frames.
     """
@@ -94,7 +97,7 @@ class PiperTalker:
 
     def warm_up(self) -> None:
         for text in ("Yes.", "The first sentence may be as long as this one is, so that no buffer grows later."):
-            self._frames(text, Speech(voice=self._name), clause=0)
+            self._speak(self.open(Speech(voice=self._name)), Payload(text=text))
 
     def open(self, parameters: Parameters) -> Talking:
         speech = cast(Speech, parameters)
@@ -119,16 +122,20 @@ class PiperTalker:
     def _speak(self, state: Talking, payload: Payload) -> list[Produced] | InvalidInput:
         if len(payload.text) > LONGEST_CLAUSE_CHARS:
             return InvalidInput(f"text: expected a clause of at most {LONGEST_CLAUSE_CHARS} characters, got {len(payload.text)}")
-        frames = self._frames(payload.text, state.speech, state.clauses)
-        attributes = {**payload.attributes, "clause_final": True, "pause_ms": pause_ms(payload.text)}
-        pts = state.frames * SAMPLES_PER_FRAME / self._voice.audio.sample_rate
+        parts = phoneme_parts(phonemes(payload.text, self._voice.espeak.voice))
+        frames = [self._frames(part, state.speech, state.clauses) for part in parts]
         state.clauses += 1
-        state.frames += frames.shape[1]
-        return [Produced(Payload(arrays={"frames": Array.of(frames)}, attributes=attributes), pts, units=frames.shape[1])]
+        attributes = {**payload.attributes, "pause_ms": pause_ms(payload.text)}
+        last = len(frames) - 1
+        return [self._produced(state, part, {**attributes, "clause_final": at == last}) for at, part in enumerate(frames)]
 
-    def _frames(self, text: str, speech: Speech, clause: int) -> NDArray[np.float32]:
-        """[192, t]; no frames for a text without anything to speak."""
-        sounds = phonemes(text, self._voice.espeak.voice)
+    def _produced(self, state: Talking, frames: NDArray[np.float32], attributes: dict[str, Scalar]) -> Produced:
+        pts = state.frames * SAMPLES_PER_FRAME / self._voice.audio.sample_rate
+        state.frames += frames.shape[1]
+        return Produced(Payload(arrays={"frames": Array.of(frames)}, attributes=attributes), pts, units=frames.shape[1])
+
+    def _frames(self, sounds: str, speech: Speech, clause: int) -> NDArray[np.float32]:
+        """[192, t]; no frames when there is nothing to speak."""
         if not sounds:
             return np.zeros((CHANNELS, 0), np.float32)
         ids = np.array([self._voice.ids(_ended(sounds))], np.int64)
@@ -149,6 +156,17 @@ def drawn_noise(seed: int, clause: int, draw: int, shape: tuple[int, ...]) -> ND
     counter = np.array([0, 0, draw, clause], np.uint64)
     key = np.array([seed % 2**64, 0], np.uint64)
     return np.random.Generator(np.random.Philox(counter=counter, key=key)).standard_normal(shape, np.float32)
+
+
+def phoneme_parts(sounds: str) -> list[str]:
+    """At most MOST_PHONEMES each, cut between words where possible; never empty."""
+    parts: list[str] = []
+    while len(sounds) > MOST_PHONEMES:
+        space = sounds.rfind(" ", 1, MOST_PHONEMES)
+        cut = space if space > 0 else MOST_PHONEMES
+        parts.append(sounds[:cut])
+        sounds = sounds[cut:].lstrip()
+    return [*parts, sounds]
 
 
 def _ended(sounds: str) -> str:

@@ -40,3 +40,12 @@ def test_written_end_rises_to_the_end_of_the_text(pieces: list[str]):
     ends = [int(clause.attributes["written_end"]) for clause in clauses(SpeakableClauses(JOE), *pieces)]
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len("".join(pieces))
+
+
+def test_what_is_much_longer_spoken_than_written_comes_in_several_clauses():
+    for text in ("7" * 390, "你" * 400, "$1" * 150):
+        spoken = clauses(SpeakableClauses(JOE), text)
+        assert len(spoken) > 3
+        assert max(len(clause.text) for clause in spoken) <= 300
+        assert [clause.attributes["clause"] for clause in spoken] == list(range(len(spoken)))
+        assert "".join(str(clause.attributes["written"]) for clause in spoken) == text

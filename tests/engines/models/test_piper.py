@@ -6,12 +6,14 @@ from typing import cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines.bridges.frame_windows import FrameWindows
 from engines.models import InvalidInput, Produced
 from engines.models.piper_decoder import PiperDecoder
-from engines.models.piper_talker import PiperTalker, drawn_noise
+from engines.models.piper_talker import MOST_PHONEMES, PiperTalker, drawn_noise, phoneme_parts
 from engines.parameters import Speech
 from engines.payloads import Array, Payload, Scalar
 
@@ -94,6 +96,29 @@ def test_nothing_to_speak_gives_a_clause_without_frames(talker: PiperTalker, dec
 def test_endless_text_is_the_request_s_fault(talker: PiperTalker):
     (refused,) = talker.run([(talker.open(JOE), clause("word " * 5_000))])
     assert isinstance(refused, InvalidInput)
+
+
+def test_a_clause_of_many_phonemes_comes_in_parts_that_sound_as_one(talker: PiperTalker, decoder: PiperDecoder):
+    produced = rows(talker.run([(talker.open(JOE), clause(f"{SENTENCE} " * 12))])[0])
+    assert [chunk.payload.attributes["clause_final"] for chunk in produced] == [False] * (len(produced) - 1) + [True]
+    lengths = [frames_of(chunk.payload).shape[1] for chunk in produced]
+    assert len(lengths) > 2
+    assert max(lengths) < 4_000
+    assert [chunk.pts for chunk in produced] == pytest.approx(
+        [sum(lengths[:part]) * 256 / 22_050 for part in range(len(lengths))]
+    )
+    state, bridge = decoder.open(JOE), FrameWindows(JOE)
+    windows = [window for chunk in produced for window in bridge.feed(chunk.payload)]
+    decoded = [rows(decoder.run([(state, window)])[0])[0] for window in windows]
+    assert sum(chunk.units for chunk in decoded) == sum(lengths)
+    assert [chunk.payload.attributes["clause_final"] for chunk in decoded] == [False] * (len(decoded) - 1) + [True]
+
+
+@given(st.text("ab ", max_size=2_000))
+def test_parts_lose_nothing_but_space(sounds: str):
+    parts = phoneme_parts(sounds)
+    assert max(map(len, parts)) <= MOST_PHONEMES
+    assert "".join("".join(parts).split()) == "".join(sounds.split())
 
 
 def test_joined_windows_equal_whole_decoding(talker: PiperTalker, decoder: PiperDecoder):
