@@ -3,6 +3,8 @@
 import io
 import struct
 from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import Mock
 
 import av
 import numpy as np
@@ -81,6 +83,25 @@ def header_of(rate: int, channels: int) -> bytes:
 def test_what_is_no_audio_says_what_it_is(upload: bytes, got: str) -> None:
     with pytest.raises(NotAudio, match=got):
         whole(upload)
+
+
+def test_no_protocol_is_spoken_even_if_a_playlist_got_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret.wav").write_bytes(WAV)
+    playlist = f"ffconcat version 1.0\nfile '{tmp_path}/secret.wav'\n".encode()
+    open_options = decoding.OPEN_OPTIONS | {"format_whitelist": "concat,wav", "safe": "0"}
+    monkeypatch.setattr(decoding, "OPEN_OPTIONS", open_options)
+    with pytest.raises(NotAudio):
+        whole(playlist)
+    monkeypatch.setattr(decoding, "OPEN_OPTIONS", open_options | {"protocol_whitelist": "file"})
+    assert len(whole(playlist))  # so it was the protocol that was missing
+
+
+def test_a_demuxer_that_asks_for_another_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Mock(wraps=av.open)
+    monkeypatch.setattr(decoding.av, "open", opened)
+    assert len(whole(WAV))
+    with pytest.raises(PermissionError, match="/etc/passwd"):
+        opened.call_args.kwargs["io_open"]("file:///etc/passwd", 1, {})
 
 
 @pytest.mark.parametrize("container", ["WAV", "FLAC", "MP3", "OGG"])

@@ -348,6 +348,35 @@ async def test_a_client_that_does_not_read_holds_back_its_own_session_only(serve
     await edge.idle()
 
 
+async def test_a_client_that_takes_nothing_is_cut_off_with_what_it_was_sent(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(settings=ServerSettings(send_timeout_s=0.1))
+    edge.graph.answers = [("word " * 200,) * 20]
+    before = len(os.listdir("/proc/self/fd"))
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]), limit=1_000)
+    writer.write(HANDSHAKE)
+    assert b"101 Switching Protocols" in await reader.readuntil(b"\r\n\r\n")
+    for event in ({"type": "conversation.item.create", "item": SAID}, {"type": "response.create"}):
+        message = json.dumps(event).encode()
+        writer.write(struct.pack("!BBH", 0x81, 0x80 | 126, len(message)) + bytes(4) + message)
+    async with asyncio.timeout(20):
+        await edge.graph.wait_for(lambda: bool(edge.graph.of("thinker")))
+        await edge.idle()
+        # A polite close would wait for the client to read: only its own end of the connection may be left.
+        while len(os.listdir("/proc/self/fd")) > before + 1:  # noqa: ASYNC110 (descriptors ring no bell)
+            await asyncio.sleep(0)
+    writer.transport.abort()
+
+
+async def test_a_voice_that_is_not_there_changes_nothing(edge: Edge) -> None:
+    edge.graph.missing = ("narration",)
+    async with edge.connect() as client:
+        await client.send("session.update", session={"instructions": "Be rude.", "audio": {"output": {"voice": "heart"}}})
+        assert "heart" in (await client.error())["message"]
+        await client.send("session.update", session={"audio": {"output": {"speed": 1.25}}})
+        session = (await client.until("session.updated"))["session"]
+    assert (session["instructions"], session["audio"]["output"]["voice"]) == ("Be brief.", "joe")
+
+
 async def test_a_silent_peer_is_let_go(serve_edge: ServeEdge) -> None:
     edge = await serve_edge(settings=ServerSettings(heartbeat_s=0.05))
     ends = (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR, aiohttp.WSMsgType.CLOSE)

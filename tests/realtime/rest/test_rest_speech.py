@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+import msgspec
 import openai
 import pytest
 
@@ -11,9 +12,11 @@ import fakes.graph
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Speech
 from fakes import sounds
-from fakes.edge import Edge
+from fakes.edge import Edge, ServeEdge
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
+from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
+from realtime.settings import ServerSettings
 
 TEXT = "The quick brown fox jumps."
 SECONDS = len(TEXT) * MS_PER_CHARACTER / 1000
@@ -203,6 +206,17 @@ async def test_a_client_that_leaves_aborts_its_speech(edge: Edge, graph: FakeGra
             asking.cancel()
     await graph.wait_for(lambda: graph.open_requests == 0)
     assert graph.aborted == [graph.requests[0].request_id]
+
+
+async def test_a_client_that_takes_nothing_is_let_go(serve_edge: ServeEdge, media: MediaClient, graph: FakeGraph) -> None:
+    edge = await serve_edge(settings=ServerSettings(send_timeout_s=0.1), media=media)
+    asked = msgspec.json.encode(body(input="a" * 4_096, response_format="pcm"))  # 12 MB of sound
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]), limit=1_000)
+    writer.write(b"POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(asked) + asked)
+    assert b"200" in await reader.readline()
+    async with asyncio.timeout(10):
+        await graph.wait_for(lambda: graph.open_requests == 0)
+    writer.transport.abort()
 
 
 async def test_eight_at_once_get_their_own_audio(client: openai.AsyncOpenAI) -> None:
