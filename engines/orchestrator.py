@@ -60,7 +60,12 @@ class Orchestrator:
         self._requests[request.request_id] = running
         self.counters.submitted += 1
         for stage, run in running.stages.items():
-            run.link.send(self._submission(request, stage, parameters[stage], running.upstream.get(stage, "")))
+            try:
+                run.link.send(self._submission(request, stage, parameters[stage], running.upstream.get(stage, "")))
+            except (ValueError, OverflowError) as unsendable:
+                # Too large a frame or number, or text that is no Unicode. The workers that were told already hear an abort.
+                running.fail(ErrorKind.INVALID, stage, str(unsendable))
+                raise _invalid(stage, f"parameters.{stage}: {unsendable}") from unsendable
         return running
 
     def offers(self, output: str) -> bool:

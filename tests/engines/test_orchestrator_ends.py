@@ -8,8 +8,9 @@ import pytest
 
 from engines import request_stream
 from engines.graph_counters import Outcome
-from engines.messages.framing import FrameError
+from engines.messages.framing import MAX_FRAME_BYTES, FrameError
 from engines.messages.to_gateway import ErrorKind
+from engines.parameters import Generation, Message
 from engines.payloads import Payload
 from engines.requests import RequestFailed
 from engines.worker_link import WorkerLink
@@ -163,3 +164,23 @@ async def test_draining_refuses_the_new_and_ends_the_old(bench: Bench) -> None:
         await collect(stream)
     with pytest.raises(RequestFailed, match="shutting down"):
         await bench.orchestrator.submit(request("new"))
+
+
+@pytest.mark.parametrize(
+    ("mind", "reason"),
+    [
+        (Generation(max_tokens=10**23), "can't serialize ints"),
+        (Generation(messages=(Message("user", "x" * MAX_FRAME_BYTES),)), f"at most {MAX_FRAME_BYTES} fit into one message"),
+        (Generation(messages=(Message("user", "\ud800"),)), "surrogates"),
+    ],
+)
+async def test_parameters_that_cannot_be_sent_leave_nothing_behind(bench: Bench, mind: Generation, reason: str) -> None:
+    with pytest.raises(RequestFailed, match=rf"parameters.mind: .*{reason}") as refused:
+        await bench.orchestrator.submit(request(mind=mind))
+    assert refused.value.kind is ErrorKind.INVALID
+    await bench.ears.until(lambda: bench.ears.aborted == ["r"])
+    async with await bench.orchestrator.submit(request("next", "text")) as stream:
+        await feed(stream, "fine")
+        assert texts(await collect(stream), "text") == ["fine", ""]
+    assert bench.is_empty()
+    assert bench.orchestrator.counters.ended == {Outcome.FAILED: 1, Outcome.COMPLETED: 1}

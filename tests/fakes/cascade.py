@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engines.connectors.inline import InlineConnector
 from engines.orchestrator import Orchestrator
-from engines.parameters import Parameters, Speech
+from engines.parameters import Generation, Parameters, Speech
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestStream
 from engines.worker_link import WorkerLink
@@ -15,6 +15,8 @@ from fakes.pipelines import CASCADE
 from fakes.worker import EMPTY, FakeStage, FakeWorker
 
 SPEECH: dict[str, Parameters] = {"mouth": Speech("joe")}
+
+GENERATION = Generation()
 
 
 class Bench:
@@ -50,12 +52,20 @@ class Bench:
         return self.orchestrator.running() == 0 and all(pool.active() == 0 for pool in pools)
 
 
-def request(name: str = "r", *outputs: str, entry: str = "ear", session: str = "", fence: int = 0, epoch: int = 0) -> Request:
+def request(
+    name: str = "r",
+    *outputs: str,
+    entry: str = "ear",
+    session: str = "",
+    fence: int = 0,
+    epoch: int = 0,
+    mind: Generation = GENERATION,
+) -> Request:
     return Request(
         request_id=name,
         entry=entry,
         outputs=outputs or ("text", "audio"),
-        parameters=SPEECH,
+        parameters={**SPEECH, "mind": mind},
         session_id=session,
         fence=fence,
         epoch=epoch,
