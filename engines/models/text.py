@@ -23,7 +23,7 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class ModelDied(RuntimeError):
-    """The model's own process is gone; no later call can succeed."""
+    """The model's own process is gone, or hangs; no later call can succeed."""
 
 
 class TextModel(Protocol):

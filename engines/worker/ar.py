@@ -7,7 +7,7 @@ Back-pressure: without credit the engine does not read on. The model cannot paus
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from engines.chunks import ChunkTiming
@@ -19,18 +19,31 @@ from engines.parameters import Generation, Message, Parameters
 from engines.payloads import Payload, Scalar
 from engines.worker.counters import Counters
 from engines.worker.foreign import describe
+from engines.worker.progress_watch import ProgressWatch
 from engines.worker.stage_request import StageRequest
 
 log = logging.getLogger(__name__)
+
+HANG_LIMIT_S = 20.0
+"""A model that is asked and says nothing so long is given up. The longest silence of a healthy one is a batch of full prompts."""
 
 
 class ArEngine:
     """One task per open request. Its slot is free before its last word goes out."""
 
-    def __init__(self, stage: str, model: TextModel, slots: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stage: str,
+        model: TextModel,
+        slots: int,
+        clock: Callable[[], float] = time.monotonic,
+        hang_limit_s: float = HANG_LIMIT_S,
+    ) -> None:
         self._model = model
         self._slots = slots
         self._clock = clock
+        self._hang_limit_s = hang_limit_s
+        self._watch = ProgressWatch(hang_limit_s)
         self._counters = Counters(stage, slots, "tokens")
         self._tasks: dict[StageRequest, asyncio.Task[None]] = {}
         self._changed: dict[StageRequest, asyncio.Event] = {}
@@ -38,12 +51,17 @@ class ArEngine:
         self._generating = 0
 
     async def run(self) -> None:
-        """Raises ModelDied after every open request has been told."""
+        """Raises ModelDied, also for a model that hangs, after every open request has been told."""
         async with self._group:
-            await self._model.died()
-            for request in list(self._tasks):
-                self.fail(request, ErrorKind.ENGINE, "the language model's process died")
-            raise ModelDied("the language model's process died")
+            hung = f"the language model hangs: nothing has come from it for {self._hang_limit_s:g} s"
+            self._group.create_task(self._end_after(self._model.died(), "the language model's process died"))
+            self._group.create_task(self._end_after(self._watch.hung.wait(), hung))
+
+    async def _end_after(self, event: Awaitable[object], reason: str) -> None:
+        await event
+        for request in list(self._tasks):
+            self.fail(request, ErrorKind.ENGINE, reason)
+        raise ModelDied(reason)
 
     @property
     def free_slots(self) -> int:
@@ -122,7 +140,7 @@ class ArEngine:
         tokens = 0
         try:
             asked = self._clock()
-            async with aclosing(self._model.generate(messages, parameters)) as deltas:
+            async with aclosing(self._watch.each(self._model.generate(messages, parameters))) as deltas:
                 async for delta in deltas:
                     run_ms = (self._clock() - asked) * 1000
                     self._count(tokens, delta.completion_tokens, run_ms)
@@ -144,7 +162,8 @@ class ArEngine:
     async def _weigh(self, request: StageRequest, messages: Sequence[Message]) -> Callable[[], None]:
         self._counters.items += 1
         asked = self._clock()
-        ending = await self._model.ending(messages)
+        with self._watch.waiting():
+            ending = await self._model.ending(messages)
         timing = ChunkTiming((asked - (request.input_ended_at or asked)) * 1000, (self._clock() - asked) * 1000)
         return lambda: self._finish(request, Payload(attributes={"ending": ending}), timing)
 

@@ -20,7 +20,9 @@ MEDIA_TIMES = {"ahead": 60.0}
 
 
 class ScriptedModel:
-    """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none, `huge` one that fits no frame; the attribute `key` is the batch key.
+    """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none, `huge` one that fits no frame.
+
+    The attribute `key` is the batch key.
 
     `hold` makes steps hang until `release`. `batches` lists the texts of every call of `run`.
     """

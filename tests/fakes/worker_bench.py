@@ -9,7 +9,7 @@ from engines.bridges.transcript_prompt import TranscriptPrompt
 from engines.models.text import ModelDied
 from engines.parameters import Activity, Generation
 from engines.pipeline import Edge, ExecutionType, Output, Pipeline, Stage
-from engines.worker.ar import ArEngine
+from engines.worker.ar import HANG_LIMIT_S, ArEngine
 from engines.worker.engine import Engine
 from engines.worker.generation import GenerationEngine
 from engines.worker.listening import listener
@@ -31,7 +31,7 @@ PIPELINE = Pipeline(
 
 
 class Bench:
-    """The worker under test and its models. `batch` and `slots` may be changed before `start`."""
+    """The worker under test and its models. `batch`, `slots` and `hang_limit_s` may be changed before `start`."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "sockets" / "worker"
@@ -39,6 +39,7 @@ class Bench:
         self.text_model = ScriptedTextModel()
         self.batch = BatchSpec()
         self.slots = 8
+        self.hang_limit_s = HANG_LIMIT_S
         self.broken = ""
         """The stage whose model cannot be loaded."""
         self.loading_may_end = asyncio.Event()
@@ -95,6 +96,6 @@ class Bench:
         if stage.name == self.broken:
             raise FileNotFoundError("no weights")
         if stage.execution is ExecutionType.AR:
-            return ArEngine(spec.stage, self.text_model, spec.slots)
+            return ArEngine(spec.stage, self.text_model, spec.slots, hang_limit_s=self.hang_limit_s)
         model = self.model if spec.stage == "echo" else ScriptedModel()
         return GenerationEngine(spec.stage, model, spec.batch, spec.slots, ThreadPoolExecutor(1, thread_name_prefix=spec.stage))

@@ -1,5 +1,7 @@
 """The AR engine on a scripted language model, as a gateway sees it over a real socket."""
 
+import asyncio
+
 import pytest
 
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Report
@@ -122,3 +124,30 @@ async def test_asked_to_weigh_an_ending_it_writes_nothing(bench: Bench) -> None:
     (chunk,) = await gateway.chunks("r")
     assert chunk.content.payload.text == ""
     assert chunk.content.payload.attributes == {"ending": -0.5}
+
+
+async def test_a_model_that_says_nothing_any_more_counts_as_dead(bench: Bench) -> None:
+    bench.hang_limit_s = 0.02
+    gateway = await bench.gateway()
+    ask(gateway, "stuck", Message("user", "a wait"))
+    ask(gateway, "stuck too", Message("user", "wait"))
+    told = {(failed.request_id, failed.kind, failed.message) for failed in [await gateway.next(Failed) for _ in range(2)]}
+    sentence = "the language model hangs: nothing has come from it for 0.02 s"
+    assert told == {("stuck", ErrorKind.ENGINE, sentence), ("stuck too", ErrorKind.ENGINE, sentence)}
+    assert await bench.model_died()
+
+
+async def test_a_model_that_nobody_waits_for_does_not_hang(bench: Bench) -> None:
+    """One request was aborted, one has no credit, one has ended: none of them waits for the model."""
+    bench.hang_limit_s = 0.02
+    gateway = await bench.gateway()
+    ask(gateway, "aborted", Message("user", "wait"))
+    ask(gateway, "blocked", Message("user", "a b"), window=1)
+    gateway.send(Abort("aborted"))
+    await gateway.next(Aborted)
+    await gateway.chunk("blocked")
+    passed = asyncio.Event()
+    asyncio.get_running_loop().call_later(3 * bench.hang_limit_s, passed.set)
+    await passed.wait()
+    gateway.grant("blocked", 1, "writer")
+    assert await gateway.texts("blocked") == ["b"]
