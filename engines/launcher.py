@@ -15,6 +15,7 @@ from engines.logs import LogStyle
 from engines.messages.framing import FrameError
 from engines.messages.to_gateway import StageState, StageStatus
 from engines.orchestrator import Orchestrator
+from engines.run_folder import run_folder
 from engines.worker.spec import StageSpec, WorkerSpec
 from engines.worker_link import WorkerLink
 from engines.worker_process import WorkerProcess
@@ -93,8 +94,7 @@ class LocalLauncher:
         self._draw = draw
 
     async def run(self) -> None:
-        # Mode 0700. The workers' sockets and temporary files lie in there, and go with it.
-        with tempfile.TemporaryDirectory(prefix="antiphon-", dir=place_for_sockets(), ignore_cleanup_errors=True) as folder:
+        with run_folder(place_for_sockets()) as folder:
             async with asyncio.TaskGroup() as group:
                 for worker in self.workers:
                     worker.spec = msgspec.structs.replace(worker.spec, socket=f"{folder}/{worker.spec.name}.sock")

@@ -1,0 +1,49 @@
+"""The folder of one run of the gateway: its workers' sockets and temporary files lie in there, and go with it."""
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = "antiphon-"
+OWNER = "owner"
+
+
+@contextmanager
+def run_folder(place: str) -> Generator[str]:
+    """A new folder in `place`, mode 0700. Folders there of this user's runs that were killed are removed first."""
+    _sweep(Path(place))
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True) as folder, _owned(Path(folder)):
+        yield folder
+
+
+@contextmanager
+def _owned(folder: Path) -> Generator[None]:
+    """Holds a lock that ends with this process, however it ends, and that runs in other containers see as well.
+
+    The file gets its name when it is locked, so nobody finds it free before.
+    """
+    unnamed = folder / f"{OWNER}.new"
+    with unnamed.open("wb") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        unnamed.rename(folder / OWNER)
+        yield
+
+
+def _sweep(place: Path) -> None:
+    for owner in place.glob(f"{PREFIX}*/{OWNER}"):
+        with suppress(OSError):  # locked: its run lives; or it has just gone
+            _remove_if_left(owner)
+
+
+def _remove_if_left(owner: Path) -> None:
+    folder = owner.parent.lstat()
+    if folder.st_uid != os.getuid() or not stat.S_ISDIR(folder.st_mode):
+        return
+    with owner.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(owner.parent)
