@@ -76,10 +76,6 @@ class Answers:
         entries = [*self._conversation.entries, Entry(said)]
         return HeadStart(self._state, plan, messages_of(plan.instructions, entries, self._state.settings))
 
-    def history(self) -> tuple[Message, ...]:
-        """The conversation as the thinker would see it now."""
-        return messages_of(self._state.config.instructions, self._conversation.entries, self._state.settings)
-
     async def silence(self) -> None:
         """Waits for the closing events of an answer that is being stopped."""
         live = self._running()

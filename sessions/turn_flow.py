@@ -163,8 +163,7 @@ class TurnFlow:
 
     async def _hint(self, turn: Turn, recogniser: Recogniser, pause: int, end: int) -> None:
         start = max(turn.start, end - self._state.settings.hint_audio_ms * SAMPLES_PER_MS)
-        history = self._answers.history()
-        sure = await sureness(self._state, history, recogniser, self._buffer.between(start, end))
+        sure = await sureness(self._state, recogniser, self._buffer.between(start, end))
         async with self.lock:
             if sure is None or turn.hint is not asyncio.current_task() or self._detector is None:
                 return

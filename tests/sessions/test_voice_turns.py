@@ -137,13 +137,15 @@ async def test_server_vad_asks_no_hint() -> None:
         assert done.response.timing.decision_ms == pytest.approx(416, abs=50)
 
 
-async def test_the_words_are_weighed_after_the_history_and_without_their_last_mark() -> None:
+async def test_the_words_are_weighed_alone_and_without_their_last_mark() -> None:
     async with talking(voice_config=config(SemanticVad())) as client:
-        await client.say(960, 960)
-        await client.until(ResponseDone)
-        weighing = client.graph.weighed()[0].parameters["thinker"]
+        for _ in range(2):
+            await client.say(960, 960)
+            await client.until(ResponseDone)
+        weighing = client.graph.weighed()[-1].parameters["thinker"]
         assert isinstance(weighing, Generation)
-        assert weighing.messages == (Message("system", "Be brief."), Message("user", "What is the capital of France"))
+        system = Message("system", VoiceSettings().instructions)
+        assert weighing.messages == (system, Message("user", "What is the capital of France"))
 
 
 async def _decided_after_ms(graph: FakeGraph) -> float:
