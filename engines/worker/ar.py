@@ -18,7 +18,7 @@ from engines.models.text import ModelDied, TextDelta, TextModel
 from engines.parameters import Generation, Message, Parameters
 from engines.payloads import Payload, Scalar
 from engines.worker.counters import Counters
-from engines.worker.foreign import describe
+from engines.worker.foreign import attempt_async, describe
 from engines.worker.progress_watch import ProgressWatch
 from engines.worker.stage_request import StageRequest
 
@@ -106,20 +106,23 @@ class ArEngine:
 
     async def _answer(self, request: StageRequest) -> Callable[[], None]:
         """Everything but the last word, which is returned."""
-        try:
-            text = await self._input(request)
-            if not text and request.submit.upstream:
-                return lambda: self._finish(request, Payload(attributes=usage(None)), ChunkTiming(0.0, 0.0))
-            messages = conversation(request.submit.parameters, text)
-            if asks_for_ending(request.submit.parameters):
-                return await self._weigh(request, messages)
-            return await self._generate(request, messages)
-        except Exception as error:  # a language model may raise anything; it ends this request only
-            kind, message = describe(error)
-            if not isinstance(error, InvalidInput | ModelDied):
-                with about(session=request.submit.session_id, request=request.submit.request_id):
-                    log.error("stage %s: the model raised", request.submit.stage, exc_info=error)
-            return lambda: request.fail(kind, message)
+        outcome = await attempt_async(self._work_on(request))
+        if not isinstance(outcome, Exception):
+            return outcome
+        if not isinstance(outcome, InvalidInput | ModelDied):
+            with about(session=request.submit.session_id, request=request.submit.request_id):
+                log.error("stage %s: the model raised", request.submit.stage, exc_info=outcome)
+        kind, message = describe(outcome)
+        return lambda: request.fail(kind, message)
+
+    async def _work_on(self, request: StageRequest) -> Callable[[], None]:
+        text = await self._input(request)
+        if not text and request.submit.upstream:
+            return lambda: self._finish(request, Payload(attributes=usage(None)), ChunkTiming(0.0, 0.0))
+        messages = conversation(request.submit.parameters, text)
+        if asks_for_ending(request.submit.parameters):
+            return await self._weigh(request, messages)
+        return await self._generate(request, messages)
 
     async def _input(self, request: StageRequest) -> str:
         """The text of all inputs, once the last is there."""

@@ -1,6 +1,6 @@
 """The one funnel for exceptions of models and bridges: code of integrators, of which nothing is known."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
 from engines.messages.to_gateway import ErrorKind
@@ -14,6 +14,14 @@ def attempt(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | 
     """What `function` returns, or what it raised, as a value: it ends the request concerned and nothing else."""
     try:
         return function(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 (whatever foreign code raises)
+        return error
+
+
+async def attempt_async(work: Awaitable[T]) -> T | Exception:
+    """The same for what is awaited. A cancellation passes through."""
+    try:
+        return await work
     except Exception as error:  # noqa: BLE001 (whatever foreign code raises)
         return error
 

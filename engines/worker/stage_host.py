@@ -10,7 +10,7 @@ from engines.messages.to_gateway import ErrorKind, StageState, StageStatus
 from engines.messages.to_worker import Submit
 from engines.pipeline import Bridge, BridgeFactory, Pipeline, PipelineError
 from engines.worker.engine import Engine
-from engines.worker.foreign import attempt, describe
+from engines.worker.foreign import attempt, attempt_async, describe
 from engines.worker.loading import EngineFactory
 from engines.worker.spec import StageSpec
 from engines.worker.stage_request import Outlet, StageRequest
@@ -66,14 +66,14 @@ class StageHost:
             group.create_task(self._ready())
 
     async def _try_to_load(self) -> Engine | None:
-        try:
-            return await self._load(self._stage, self._spec)
-        except Exception as error:  # loading is foreign code
-            reason = textwrap.shorten(describe(error)[1], LONGEST_REASON_CHARS, placeholder=" …")
-            log.error("stage %s cannot be loaded: %s", self._spec.stage, reason)
-            log.debug("stage %s: where loading failed", self._spec.stage, exc_info=error)
-            self._become(StageState.FAILED, reason)
-            return None
+        outcome = await attempt_async(self._load(self._stage, self._spec))
+        if not isinstance(outcome, Exception):
+            return outcome
+        reason = textwrap.shorten(describe(outcome)[1], LONGEST_REASON_CHARS, placeholder=" …")
+        log.error("stage %s cannot be loaded: %s", self._spec.stage, reason)
+        log.debug("stage %s: where loading failed", self._spec.stage, exc_info=outcome)
+        self._become(StageState.FAILED, reason)
+        return None
 
     def admit(self, submit: Submit, outlet: Outlet) -> tuple[Engine, StageRequest]:
         """Raises Refused."""
