@@ -75,8 +75,8 @@ class Listener:
     async def _feed(self, stream: RequestStream) -> None:
         fed = self.heard
         while True:
-            while fed < self._buffer.end:
-                pcm = self._buffer.between(fed, min(self._buffer.end, fed + PUSH_SAMPLES))
+            # Ends also when the buffer has moved on beyond `fed`: this feed is being cancelled then, and must let that happen.
+            while pcm := self._buffer.between(fed, fed + PUSH_SAMPLES):
                 fed += len(pcm) // 2
                 await stream.push(audio(pcm, SAMPLE_RATE))
             self._appended.clear()

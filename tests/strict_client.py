@@ -73,3 +73,9 @@ class StrictClient:
 
     def types(self) -> list[str]:
         return [event["type"] for event in self.seen]
+
+
+async def alive(client: StrictClient) -> None:
+    """The session still obeys."""
+    await client.send("input_audio_buffer.clear")
+    await client.until("input_audio_buffer.cleared")

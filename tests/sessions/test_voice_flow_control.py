@@ -162,6 +162,20 @@ def test_commands_in_any_order_never_break_the_session(script: list[tuple[Comman
     asyncio.run(run())
 
 
+async def test_listening_may_be_switched_off_and_on_in_one_breath() -> None:
+    """The old feed wakes up once more before it is cancelled, and finds a buffer that has moved on."""
+    async with talking(voice_config=config(SemanticVad())) as client:
+        await client.send(
+            AppendAudio(silence(3_000)),
+            Configure(config()),
+            AppendAudio(silence(3_000)),
+            Configure(config(SemanticVad())),
+            AppendAudio(silence(100)),
+        )
+        await client.say(960, 1_280)
+        assert (await client.until(ResponseDone)).response.status == "completed"
+
+
 async def test_a_burst_of_turns_is_recognised_two_at_a_time() -> None:
     """A client that sends minutes at once waits for itself: the stage's other slots are for others."""
     graph = FakeGraph()
