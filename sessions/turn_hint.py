@@ -32,8 +32,8 @@ async def sureness(state: VoiceState, recogniser: Recogniser, pcm: bytes) -> flo
 
 
 async def _words(state: VoiceState, recogniser: Recogniser) -> float | None:
-    """The thinker's probability that the words end here. It sees this turn alone, after a system prompt that is always in its
-    cache: with the turns before it, a small model took twice as many pauses for ends."""
+    """The thinker's probability that the words end here. It sees this turn alone, as the sweep of the settings did, after a
+    system prompt that is always in its cache."""
     heard = await recogniser.outcome()
     words = "" if isinstance(heard, RequestFailed) else heard.text.rstrip(MARKS)
     if not words:
