@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from engines.logs import LogFormat, LogLevel, LogStyle
+from realtime.webrtc.settings import WebRtcSettings
 
 API_KEY_VARIABLE = "ANTIPHON_API_KEY"
 
@@ -19,6 +20,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Host names, without port, that requests may name besides loopback and `host`."""
     allowed_origins: tuple[str, ...] = ()
     """Origins, such as `https://example.org`, whose pages may call this server besides its own."""
+    webrtc: WebRtcSettings = WebRtcSettings()
     max_body_bytes: int = 25 << 20
     """Largest body of a REST request: an upload for transcription."""
     max_message_bytes: int = 24 << 20
