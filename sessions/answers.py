@@ -7,10 +7,11 @@ from sessions.answer_plan import AnswerPlan, plan_answer
 from sessions.answer_timing import AnswerClock, SpokenTurn
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.conversation import Conversation, Entry
-from sessions.events import AudioDelta, Event, StatusReason
+from sessions.events import AudioDelta, Event, ItemTruncated, PlaybackCleared, StatusReason
 from sessions.head_start import HeadStart
 from sessions.history import forget_what_left, messages_of
 from sessions.items import InputAudio, Item
+from sessions.playout import Heard
 from sessions.spoken_items import SpokenItems
 from sessions.voice_state import VoiceState
 
@@ -49,11 +50,29 @@ class Answers:
             self._live = answer
         self._state.spawn(self._run(answer, unheard))
 
-    def interrupt(self) -> None:
-        """The user speaks: the live answer stops, and what of its sound has not been read is taken back."""
+    def interrupt(self) -> tuple[Heard, ...]:
+        """The user speaks: the live answer stops, and no answer of this conversation is played on. To be followed by `cut`."""
         live = self._running()
         if live is not None:
             self._stop(live, "turn_detected")
+        return self.clear_playback()
+
+    def clear_playback(self) -> tuple[Heard, ...]:
+        """Falls silent. What has not been read of the answers' sound is taken back, also of an answer that is complete."""
+
+        def stale(event: Event) -> bool:
+            return isinstance(event, AudioDelta) and event.response_id not in self._out_of_band
+
+        self._state.events.drop(stale)
+        return self._state.playout.clear()
+
+    async def cut(self, cleared: tuple[Heard, ...]) -> None:
+        """The conversation remembers of these answers only what was heard."""
+        for heard in cleared:
+            await self._state.emit(PlaybackCleared(heard.response_id))
+            if self._conversation.get(heard.item_id) is not None:
+                audio_ms = self._conversation.truncate(heard.item_id, 0, heard.audio_ms)
+                await self._state.emit(ItemTruncated(heard.item_id, 0, audio_ms))
 
     def cancel(self, response_id: str | None) -> None:
         """Harmless when nothing runs. Without an id the live answer is meant."""

@@ -78,6 +78,10 @@ class CancelResponse(msgspec.Struct, frozen=True):
     response_id: str | None = None
 
 
+class ClearPlayback(msgspec.Struct, frozen=True):
+    """Stop the live answer and fall silent. For clients whose answers are played by the server's side."""
+
+
 Command: TypeAlias = (
     Configure
     | AppendAudio
@@ -89,4 +93,5 @@ Command: TypeAlias = (
     | TruncateItem
     | CreateResponse
     | CancelResponse
+    | ClearPlayback
 )

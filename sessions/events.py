@@ -180,6 +180,12 @@ class ResponseDone(msgspec.Struct, frozen=True):
     response: Response
 
 
+class PlaybackCleared(msgspec.Struct, frozen=True):
+    """What of the answer had not been played yet never will be; the truncation of its item follows."""
+
+    response_id: str
+
+
 class SessionError(msgspec.Struct, frozen=True):
     """Something failed that no command is waiting for; the session goes on."""
 
@@ -211,5 +217,6 @@ Event: TypeAlias = (
     | PartDone
     | OutputItemDone
     | ResponseDone
+    | PlaybackCleared
     | SessionError
 )

@@ -11,11 +11,14 @@ from sessions.commands import CommandRefused, CreateResponse
 from sessions.events import SessionError, SpeechStarted, SpeechStopped
 from sessions.head_start import HeadStart
 from sessions.listening import WINDOW_SAMPLES
+from sessions.playout import Heard
 from sessions.recognition import Recogniser, Transcript
 from sessions.spoken_items import SpokenItems
 from sessions.turn_hint import sureness
 from sessions.turns import (
     WINDOW_MS,
+    OnsetDenied,
+    OnsetSuspected,
     PauseBegan,
     SpeechBegan,
     SpeechResumed,
@@ -94,6 +97,7 @@ class TurnFlow:
         """Forget the turn in progress, and hear nothing before the sample `until`."""
         if self.turn is not None:
             self.turn.forget_pause()
+        self._state.playout.resume()
         self.turn = None
         self._detector = None
         self.deaf_until = until
@@ -126,6 +130,11 @@ class TurnFlow:
 
     async def _on(self, event: TurnEvent) -> None:
         match event:
+            case OnsetSuspected():
+                if self._interrupts():
+                    self._state.playout.hold()
+            case OnsetDenied():
+                self._state.playout.resume()
             case SpeechBegan():
                 await self._began(event)
             case TurnEnded():
@@ -136,12 +145,17 @@ class TurnFlow:
                 self._in_turn(event)
 
     async def _began(self, event: SpeechBegan) -> None:
-        detection = self._state.config.turn_detection
-        if detection is not None and detection.interrupt_response:
+        cleared: tuple[Heard, ...] = ()
+        if self._interrupts():
             self._answer_due = ""
-            self._answers.interrupt()
+            cleared = self._answers.interrupt()
         self.turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
         await self._state.emit(SpeechStarted(self.turn.item_id, event.start_ms))
+        await self._answers.cut(cleared)
+
+    def _interrupts(self) -> bool:
+        detection = self._state.config.turn_detection
+        return detection is not None and detection.interrupt_response
 
     def _in_turn(self, event: PauseBegan | SpeechResumed) -> None:
         turn = self.turn

@@ -16,6 +16,7 @@ class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     release: float
     onset_windows: int
+    hold_windows: int
     minimum_speech_ms: int
     prefix_padding_ms: int
     maximum_turn_ms: int
@@ -45,6 +46,7 @@ def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> 
         threshold=threshold,
         release=max(threshold - settings.release_margin, 0.01),
         onset_windows=settings.onset_windows,
+        hold_windows=settings.hold_windows,
         minimum_speech_ms=settings.minimum_speech_ms,
         prefix_padding_ms=padding_ms,
         maximum_turn_ms=settings.maximum_turn_ms,
@@ -54,6 +56,14 @@ def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> 
         finished_silence_ms=finished_ms,
         unfinished_silence_ms=unfinished_ms,
     )
+
+
+class OnsetSuspected(msgspec.Struct, frozen=True):
+    """The user may have begun to speak: SpeechBegan or OnsetDenied follows."""
+
+
+class OnsetDenied(msgspec.Struct, frozen=True):
+    """It was a click or a cough."""
 
 
 class SpeechBegan(msgspec.Struct, frozen=True):
@@ -91,7 +101,7 @@ class TurnDropped(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-TurnEvent: TypeAlias = SpeechBegan | PauseBegan | SpeechResumed | TurnEnded | TurnDropped
+TurnEvent: TypeAlias = OnsetSuspected | OnsetDenied | SpeechBegan | PauseBegan | SpeechResumed | TurnEnded | TurnDropped
 
 
 class TurnDetector:
@@ -142,6 +152,7 @@ class TurnDetector:
     def _silence_begins(self) -> None:
         self._start_ms: int | None = None
         self._run = 0
+        self._suspected = False
         self._voiced_ms = 0
         self._leave_pause()
 
@@ -151,12 +162,19 @@ class TurnDetector:
 
     def _wait_for_onset(self) -> list[TurnEvent]:
         if self._run < self.policy.onset_windows:
-            return []
+            return self._suspect()
+        self._suspected = False
         onset_ms = self._now_ms - self._run * WINDOW_MS
         self._start_ms = max(onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
         self._voiced_ms = self._run * WINDOW_MS
         self._last_speech_end_ms = self._now_ms
         return [SpeechBegan(self._start_ms)]
+
+    def _suspect(self) -> list[TurnEvent]:
+        was, self._suspected = self._suspected, self._run > 0 and (self._suspected or self._run >= self.policy.hold_windows)
+        if was == self._suspected:
+            return []
+        return [OnsetSuspected() if self._suspected else OnsetDenied()]
 
     def _is_speech(self, probability: float) -> bool:
         silence_ms = self._now_ms - WINDOW_MS - self._last_speech_end_ms

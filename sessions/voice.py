@@ -12,6 +12,7 @@ from sessions.commands import (
     AppendAudio,
     CancelResponse,
     ClearAudio,
+    ClearPlayback,
     Command,
     CommandRefused,
     CommitAudio,
@@ -34,6 +35,7 @@ from sessions.events import (
     Opened,
 )
 from sessions.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
+from sessions.playout import ClientPlayout, Playout
 from sessions.settings import VoiceSettings
 from sessions.spoken_input import SpokenInput
 from sessions.spoken_items import SpokenItems
@@ -45,7 +47,8 @@ class VoiceSession:
     """`async with session:` runs it; `handle` takes commands and `events` gives events, each from a task of its own.
 
     `voices` maps a voice's name to the graph's output that speaks with it. `clock` gives monotonic seconds, `ids` a new
-    id for a prefix. Leaving the block ends every request and task of the session; the events end too.
+    id for a prefix; `playout` plays the answers' audio where the client does not. Leaving the block ends every request and
+    task of the session; the events end too.
     """
 
     def __init__(
@@ -58,8 +61,9 @@ class VoiceSession:
         fence: int,
         clock: Callable[[], float],
         ids: Callable[[str], str],
+        playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
     ) -> None:
-        self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids)
+        self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids, playout)
         self._conversation = Conversation(settings.maximum_items)
         spoken_items = SpokenItems(self._state, self._conversation)
         self._answers = Answers(self._state, self._conversation, spoken_items)
@@ -97,6 +101,9 @@ class VoiceSession:
                 await self._answers.create(command)
             case CancelResponse(response_id=response_id):
                 self._answers.cancel(response_id)
+            case ClearPlayback():
+                self._answers.cancel(None)
+                await self._answers.cut(self._answers.clear_playback())
             case Configure(config=config):
                 await self._configure(config)
             case CreateItem() | DeleteItem() | RetrieveItem() | TruncateItem():

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from engines import logs
 from engines.requests import Graph
 from sessions.manager import Attachment, Kind, SessionManager
+from sessions.playout import ClientPlayout, Playout
 from sessions.settings import VoiceSettings
 from sessions.voice import VoiceSession
 from sessions.voice_config import VoiceConfig
@@ -37,7 +38,11 @@ class VoiceSessions:
         self._ids = ids
 
     @asynccontextmanager
-    async def open(self, config: VoiceConfig) -> AsyncGenerator[tuple[VoiceSession, Attachment], None]:
+    async def open(
+        self,
+        config: VoiceConfig,
+        playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
+    ) -> AsyncGenerator[tuple[VoiceSession, Attachment], None]:
         """A running session and its first attachment. Raises SeatRefused. What the block and the session's tasks log is about
         this session. The seat is free when the block has ended, however it ends."""
         session_id = self._ids("sess")
@@ -54,6 +59,7 @@ class VoiceSessions:
                     attachment.fence.number,
                     self._clock,
                     self._ids,
+                    playout,
                 ) as session:
                     yield session, attachment
             finally:

@@ -8,6 +8,7 @@ from engines.parameters import Parameters
 from engines.requests import Graph, Request
 from sessions.event_queue import EventQueue
 from sessions.events import Event
+from sessions.playout import Playout
 from sessions.settings import VoiceSettings
 from sessions.voice_config import VoiceConfig
 
@@ -30,6 +31,7 @@ class VoiceState:
         fence: int,
         clock: Callable[[], float],
         ids: Callable[[str], str],
+        playout: Playout,
     ) -> None:
         self.graph = graph
         self.config = config
@@ -37,6 +39,7 @@ class VoiceState:
         self.voices = voices
         self.clock = clock
         self.ids = ids
+        self.playout = playout
         self.epoch = 0
         self.recognising = asyncio.Semaphore(RECOGNISERS)
         self.events = EventQueue(settings.event_queue)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from sessions.settings import VoiceSettings
 from sessions.turns import (
     WINDOW_MS,
+    OnsetDenied,
+    OnsetSuspected,
     PauseBegan,
     SpeechBegan,
     SpeechResumed,
@@ -29,8 +31,13 @@ SETTINGS = VoiceSettings(
 SEMANTIC = turn_policy(SemanticVad(), SETTINGS)
 
 
-def hear(detector: TurnDetector, probabilities: Iterable[float]) -> list[TurnEvent]:
+def hear_all(detector: TurnDetector, probabilities: Iterable[float]) -> list[TurnEvent]:
     return [event for probability in probabilities for event in detector.hear(probability)]
+
+
+def hear(detector: TurnDetector, probabilities: Iterable[float]) -> list[TurnEvent]:
+    """Without the suspicions, which have tests of their own."""
+    return [event for event in hear_all(detector, probabilities) if not isinstance(event, OnsetSuspected | OnsetDenied)]
 
 
 def of(events: list[TurnEvent], kind: type[T]) -> list[T]:
@@ -57,6 +64,30 @@ def test_padding_never_reaches_before_the_stream() -> None:
 @pytest.mark.parametrize("windows", [1, 2])
 def test_a_click_is_no_onset(windows: int) -> None:
     assert hear(TurnDetector(SEMANTIC), (quiet(96) + [0.99] * windows) * 20) == []
+
+
+@pytest.mark.parametrize(("hold_windows", "suspected_after"), [(1, 1), (2, 2)])
+def test_an_onset_is_suspected_before_it_is_certain(hold_windows: int, suspected_after: int) -> None:
+    detector = TurnDetector(turn_policy(SemanticVad(), msgspec.structs.replace(SETTINGS, hold_windows=hold_windows)))
+    assert hear_all(detector, quiet(64) + speech((suspected_after - 1) * WINDOW_MS)) == []
+    assert hear_all(detector, speech(WINDOW_MS)) == [OnsetSuspected()]
+    assert [type(event) for event in hear_all(detector, speech((3 - suspected_after) * WINDOW_MS))] == [SpeechBegan]
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+def test_the_suspicion_of_a_click_is_taken_back(windows: int) -> None:
+    events = hear_all(TurnDetector(SEMANTIC), ([0.99] * windows + quiet(96)) * 3)
+    assert events == [OnsetSuspected(), OnsetDenied()] * 3
+
+
+def test_nothing_is_suspected_inside_a_turn() -> None:
+    events = hear_all(TurnDetector(SEMANTIC), (speech(320) + quiet(200)) * 4)
+    assert len(of(events, OnsetSuspected)) == 1
+
+
+def test_no_suspicion_when_one_window_is_certain() -> None:
+    policy = turn_policy(SemanticVad(), msgspec.structs.replace(SETTINGS, onset_windows=1))
+    assert [type(event) for event in hear_all(TurnDetector(policy), speech(32))] == [SpeechBegan]
 
 
 def test_a_dip_above_release_does_not_pause() -> None:

@@ -1,0 +1,42 @@
+"""The sound of answers on its way to the user's ear, where whoever plays it can be told to stop."""
+
+from typing import Protocol
+
+import msgspec
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """How much of an answer had been played when its playback was cleared."""
+
+    response_id: str
+    item_id: str
+    audio_ms: int
+
+
+class Playout(Protocol):
+    """None of these waits: what they ask for has happened when they return."""
+
+    def hold(self) -> None:
+        """Fall silent: the user may have begun to speak. What is held back goes on after `resume`, or by itself after a moment
+        in which nobody confirmed it."""
+        ...
+
+    def resume(self) -> None: ...
+
+    def clear(self) -> tuple[Heard, ...]:
+        """Fall silent for good: nothing of the answers that have begun is played any more. Returns those that were not
+        played to their end."""
+        ...
+
+
+class ClientPlayout:
+    """The client plays for itself. It stops when it hears that the user speaks, and truncates what it did not play."""
+
+    def hold(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def clear(self) -> tuple[Heard, ...]:
+        return ()
