@@ -59,6 +59,10 @@ class ResponseCancel(ClientEvent, frozen=True, tag="response.cancel"):
     response_id: str | None = None
 
 
+class ClearPlayback(ClientEvent, frozen=True, tag="output_audio_buffer.clear"):
+    """Over WebRTC alone."""
+
+
 AnyClientEvent: TypeAlias = (
     SessionUpdate
     | Append
@@ -70,6 +74,7 @@ AnyClientEvent: TypeAlias = (
     | ItemTruncate
     | ResponseCreate
     | ResponseCancel
+    | ClearPlayback
 )
 
 KNOWN_TYPES = (
@@ -83,6 +88,7 @@ KNOWN_TYPES = (
     "conversation.item.truncate",
     "response.create",
     "response.cancel",
+    "output_audio_buffer.clear",
 )
 
 

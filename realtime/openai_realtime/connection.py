@@ -1,9 +1,9 @@
-"""One client on one WebSocket, and its session: who reads, who obeys, who tells, and how it ends."""
+"""One client and its session: who reads, who obeys, who tells, and how it ends."""
 
 import asyncio
 from typing import NoReturn
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSCloseCode
 
 from engines.requests import RequestFailed
 from realtime.context import AppContext
@@ -13,10 +13,12 @@ from realtime.openai_realtime.client_events import Malformed, SessionUpdate
 from realtime.openai_realtime.inbox import Inbox
 from realtime.openai_realtime.server_events import EventEncoder, Object, ServerEvent
 from realtime.openai_realtime.session_config import WireSession, apply, shown_session
+from realtime.openai_realtime.speaker import Speaker
 from realtime.openai_realtime.translation import translate
 from realtime.openai_realtime.understanding import Understood, understand
+from realtime.openai_realtime.wire import Ended, Wire
 from sessions import events
-from sessions.commands import Command, CommandRefused, Configure
+from sessions.commands import ClearPlayback, Command, CommandRefused, Configure
 from sessions.voice import VoiceSession
 from sessions.voice_config import VoiceConfig
 
@@ -24,22 +26,24 @@ OFF_LOOP_BYTES = 256 << 10
 """Longer messages are decoded in a thread: the largest append takes some 30 ms."""
 
 
-class Ended(Exception):
-    """The connection is over. `code` None: the client has gone, nothing can be said to it any more."""
-
-    def __init__(self, code: int | None = None, reason: str = "the client has gone") -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-
-
 class Connection:
-    def __init__(self, context: AppContext, socket: web.WebSocketResponse[bool], session: VoiceSession, session_id: str) -> None:
+    """`speaker` plays the answers; None: their sound goes to the client as events."""
+
+    def __init__(
+        self,
+        context: AppContext,
+        wire: Wire,
+        session: VoiceSession,
+        session_id: str,
+        config: WireSession,
+        speaker: Speaker | None = None,
+    ) -> None:
         self._context = context
-        self._socket = socket
+        self._wire = wire
         self._session = session
         self._session_id = session_id
-        self._wire = WireSession(session.config)
+        self._config = config
+        self._speaker = speaker
         self._inbox = Inbox()
         self._encoder = EventEncoder(session_id)
 
@@ -57,14 +61,10 @@ class Connection:
     async def _read(self) -> NoReturn:
         """Always in receive(), or pings would go unanswered during long work."""
         while True:
-            message = await self._socket.receive()
-            match message.type:
-                case WSMsgType.TEXT:
-                    await self._inbox.put(message.data)
-                case WSMsgType.BINARY:
-                    await self._refuse(Refusal("message: expected text, got binary", code="invalid_json"), None)
-                case _:
-                    raise Ended
+            try:
+                await self._inbox.put(await self._wire.receive())
+            except Refusal as refused:
+                await self._refuse(refused, None)
 
     async def _obey(self) -> NoReturn:
         """One command after the other, in the order of their arrival."""
@@ -87,25 +87,41 @@ class Connection:
         return await asyncio.to_thread(understand, message, catalogue, limit)
 
     async def _do(self, wish: SessionUpdate | Command) -> None:
+        if isinstance(wish, ClearPlayback) and self._speaker is None:
+            message = "output_audio_buffer.clear: over a WebSocket the client plays for itself; stop there, and truncate the item"
+            raise Refusal(message, code="unsupported", field="type")
         if not isinstance(wish, SessionUpdate):
             await self._session.handle(wish)
             return
-        before = self._wire
-        self._wire = apply(before, wish.session, self._context.catalogue)
+        before = self._config
+        self._config = apply(before, wish.session, self._context.catalogue)
         try:
-            await self._session.handle(Configure(self._wire.config))
+            await self._session.handle(Configure(self._config.config))
         except CommandRefused:
-            self._wire = before
+            self._config = before
             raise
 
     async def _tell(self) -> NoReturn:
         """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
         async for event in self._session.events():
+            if self._speaker is not None and isinstance(event, events.AudioDelta):
+                await self._speaker.play(event)
+                continue
             for said in self._wire_events(event):
-                await self._send(said)
-            if isinstance(event, events.ResponseDone):
-                self._context.metrics.answered("realtime", event.response.status, event.response.timing)
+                await self.say(said)
+            self._note_end(event)
         raise Ended(WSCloseCode.OK, "the session has ended")
+
+    def _note_end(self, event: events.Event) -> None:
+        match event:
+            case events.AudioDone() if self._speaker is not None:
+                self._speaker.finish(event)
+            case events.ResponseDone(response):
+                self._context.metrics.answered("realtime", response.status, response.timing)
+                if self._speaker is not None:
+                    self._speaker.forget(event)
+            case _:
+                pass
 
     def _wire_events(self, event: events.Event) -> tuple[ServerEvent, ...]:
         match event:
@@ -117,24 +133,20 @@ class Connection:
                 return translate(event, f"conv_{self._session_id}")
 
     def _shown(self, config: VoiceConfig) -> Object:
-        return shown_session(WireSession(config, self._wire.tracing), self._session_id)
+        return shown_session(WireSession(config, self._config.tracing), self._session_id)
 
     async def _leave_with_server(self) -> NoReturn:
         await self._context.drain.wait()
         limit_s = self._context.settings.shutdown_s
         message = f"the server stops within {limit_s:g} s; connect again"
-        await self._send(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="server_draining")))
+        await self.say(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="server_draining")))
         raise Ended(WSCloseCode.SERVICE_RESTART, "the server is stopping")
 
     async def _refuse(self, refused: Refusal, event_id: str | None) -> None:
         body = refused.body
         error = ErrorBody(message=body.message, type=body.type, code=body.code, param=body.param, event_id=event_id)
-        await self._send(server_events.Error(error=error))
+        await self.say(server_events.Error(error=error))
 
-    async def _send(self, event: ServerEvent) -> None:
+    async def say(self, event: ServerEvent) -> None:
         """Raises Ended when the client has gone, or takes nothing any more."""
-        try:
-            async with asyncio.timeout(self._context.settings.send_timeout_s):
-                await self._socket.send_frame(self._encoder.encode(event), WSMsgType.TEXT)
-        except (ConnectionError, TimeoutError) as gone:
-            raise Ended from gone
+        await self._wire.send(self._encoder.encode(event))

@@ -6,12 +6,14 @@ import logging
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from realtime.context import CONTEXT, AppContext
-from realtime.errors import SERVER, ErrorBody, Invalid, Refusal, UnknownModel
+from realtime.errors import SERVER, ErrorBody, Refusal
 from realtime.health import check_open
-from realtime.openai_realtime.connection import Connection, Ended
+from realtime.openai_realtime.connection import Connection
+from realtime.openai_realtime.opening import check_query, default_session
 from realtime.openai_realtime.server_events import Error, EventEncoder
+from realtime.openai_realtime.web_socket import WebSocketWire
+from realtime.openai_realtime.wire import Ended
 from sessions.manager import SeatRefused
-from sessions.voice_config import VoiceConfig
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ def routes() -> list[web.RouteDef]:
 async def realtime(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
     _check_protocols(request)
-    _check_query(request, context)
+    check_query(request, context)
     check_open(context)
     socket = web.WebSocketResponse(
         protocols=(PROTOCOL,),
@@ -45,9 +47,11 @@ async def realtime(request: web.Request) -> web.StreamResponse:
 async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) -> Ended:
     """A session from its seat to its end. The transport's one funnel."""
     try:
-        async with context.voice_sessions.open(_first_config(context)) as (session, attachment):
+        first = default_session(context)
+        async with context.voice_sessions.open(first.config) as (session, attachment):
             log.info("session opened")
-            ended = await Connection(context, socket, session, attachment.session_id).run()
+            wire = WebSocketWire(socket, context.settings.send_timeout_s)
+            ended = await Connection(context, wire, session, attachment.session_id, first).run()
             log.info("session ends: %s", ended.reason)
             return ended
     except SeatRefused as full:
@@ -57,29 +61,6 @@ async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) ->
         log.exception("a realtime connection failed")
         await _say_last(socket, ErrorBody(message="the server failed; its log tells how", type=SERVER, code="internal_error"))
         return Ended(WSCloseCode.INTERNAL_ERROR, "internal error")
-
-
-def _first_config(context: AppContext) -> VoiceConfig:
-    catalogue = context.catalogue
-    return VoiceConfig(
-        model=catalogue.pipeline,
-        instructions=context.voice_settings.instructions,
-        voice=catalogue.default_voice,
-        modality="audio" if catalogue.voices else "text",
-    )
-
-
-def _check_query(request: web.Request, context: AppContext) -> None:
-    """Raises Refusal for what another kind of session would need. Other parameters are hints of stock clients."""
-    model = request.query.get("model", context.catalogue.pipeline)
-    if model != context.catalogue.pipeline:
-        raise UnknownModel(model, (context.catalogue.pipeline,), "realtime sessions")
-    if request.query.get("intent", "conversation") != "conversation":
-        raise Invalid("intent", "conversation", request.query["intent"], code="unsupported")
-    for name in ("call_id", "resume"):
-        if name in request.query:
-            message = f"{name}: expected none, got one; a session here begins and ends with its connection"
-            raise Refusal(message, code="unsupported", field=name)
 
 
 def _check_protocols(request: web.Request) -> None:

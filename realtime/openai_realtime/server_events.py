@@ -151,6 +151,20 @@ class ResponseDone(ServerEvent, frozen=True, kw_only=True, tag="response.done"):
     response: Object
 
 
+class PlaybackStarted(ServerEvent, frozen=True, kw_only=True, tag="output_audio_buffer.started"):
+    """This and the next two are said where the server plays: over WebRTC."""
+
+    response_id: str
+
+
+class PlaybackStopped(ServerEvent, frozen=True, kw_only=True, tag="output_audio_buffer.stopped"):
+    response_id: str
+
+
+class PlaybackCleared(ServerEvent, frozen=True, kw_only=True, tag="output_audio_buffer.cleared"):
+    response_id: str
+
+
 _encoder = msgspec.json.Encoder()
 
 

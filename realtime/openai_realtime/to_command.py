@@ -34,6 +34,7 @@ PlainEvent: TypeAlias = (
     | wire.ItemTruncate
     | wire.ResponseCreate
     | wire.ResponseCancel
+    | wire.ClearPlayback
 )
 """Every client event but session.update, which needs the present session to become a command."""
 
@@ -59,6 +60,8 @@ def to_command(event: PlainEvent, catalogue: Catalogue, max_append_bytes: int) -
             return _response(event.response or ResponsePatch(), catalogue)
         case wire.ResponseCancel():
             return commands.CancelResponse(event.response_id)
+        case wire.ClearPlayback():
+            return commands.ClearPlayback()
 
 
 def decoded_audio(field: str, text: str, max_bytes: int) -> bytes:

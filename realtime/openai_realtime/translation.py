@@ -30,6 +30,8 @@ def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, .
             return (_of_input(event),)
         case events.ItemAdded() | events.ItemDone() | events.ItemDeleted() | events.ItemRetrieved() | events.ItemTruncated():
             return (_of_conversation(event),)
+        case events.PlaybackCleared(response_id):
+            return (wire.PlaybackCleared(response_id=response_id),)
         case events.ResponseCreated(response):
             return (wire.ResponseCreated(response=shown_response(response, conversation_id)), wire.RateLimitsUpdated())
         case events.ResponseDone(response):

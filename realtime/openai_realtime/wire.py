@@ -1,0 +1,23 @@
+"""A client's end of a realtime session, whatever carries it."""
+
+from typing import Protocol
+
+
+class Ended(Exception):
+    """The connection is over. `code` is the WebSocket close code that says so; None: the client has gone, nothing can be said to
+    it any more."""
+
+    def __init__(self, code: int | None = None, reason: str = "the client has gone") -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class Wire(Protocol):
+    async def receive(self) -> bytes:
+        """The next message, as text in UTF-8. Raises Ended, and Refusal for a message of another kind."""
+        ...
+
+    async def send(self, text: bytes) -> None:
+        """Returns when the message is on its way. Raises Ended when the client has gone, or takes nothing any more."""
+        ...
