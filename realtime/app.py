@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from engines import logs
-from realtime import health, rest
+from realtime import health, pages, rest
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.guard import allow_origin, guard
@@ -26,7 +26,7 @@ def build_app(context: AppContext) -> web.Application:
         client_max_size=context.settings.max_body_bytes,
     )
     app[CONTEXT] = context
-    app.add_routes([*health.routes(), *endpoint.routes(), *rest.routes()])
+    app.add_routes([*health.routes(), *pages.routes(), *endpoint.routes(), *rest.routes()])
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 
