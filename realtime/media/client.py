@@ -4,9 +4,10 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 from engines.logs import LogStyle
+from realtime.media import messages
 from realtime.media.formats import AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import HEARTBEAT_S, FailureKind
@@ -17,6 +18,9 @@ log = logging.getLogger(__name__)
 MAX_ENCODES = 128
 """Jobs beyond these are refused: each holds a thread and a codec, a decode also its upload of up to 25 MiB."""
 MAX_DECODES = 32
+MAX_LISTENS = 64
+MAX_SPEAKS = 128
+"""Two for each call: an answer may begin while the last one is being cancelled."""
 SILENCE_S = 10 * HEARTBEAT_S
 """A worker that says nothing for so long, not even Alive, is hung and gets killed."""
 BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
@@ -47,6 +51,8 @@ class MediaClient:
         """Set while it is known whether there is a worker: there is one, or the last start has failed."""
         self._encodes = _Places("encode", MAX_ENCODES)
         self._decodes = _Places("decode", MAX_DECODES)
+        self._speaks = _Places("speak", MAX_SPEAKS)
+        self._listens = _Places("listen", MAX_LISTENS)
         self._supervisor: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "MediaClient":
@@ -64,21 +70,33 @@ class MediaClient:
         """Of the worker, while there is one."""
         return None if self._process is None else self._process.pid
 
-    @asynccontextmanager
-    async def encode(self, format: AudioFormat, rate: int) -> AsyncGenerator[MediaJob]:
+    def encode(self, format: AudioFormat, rate: int) -> AbstractAsyncContextManager[MediaJob]:
         """A job that takes PCM16 mono at `rate` Hz and gives bytes of `format` as they come. Raises MediaFailed."""
-        with self._encodes:
-            job = (await self._worker()).encode(format, rate)
-            try:
-                yield job
-            finally:
-                job.cancel()
+        return self._job(self._encodes, lambda number: messages.Encode(number, format, rate))
+
+    def decode(self, rate: int) -> AbstractAsyncContextManager[MediaJob]:
+        """A job that takes an uploaded file and then gives its audio as PCM16 mono at `rate` Hz. Raises MediaFailed."""
+        return self._job(self._decodes, lambda number: messages.Decode(number, rate))
+
+    def speak(self) -> AbstractAsyncContextManager[MediaJob]:
+        """A job that takes the PCM16 mono at 24 kHz of one answer; each piece that it gives is one Opus packet of 20 ms.
+
+        A listener hears each sample 6.5 ms late; `finish` adds the silence that brings the last one out. Raises MediaFailed.
+        """
+        return self._job(self._speaks, messages.Speak)
+
+    def listen(self) -> AbstractAsyncContextManager[MediaJob]:
+        """A job that takes the Opus packets of one call, one a write, and gives their sound at once as PCM16 mono at 24 kHz.
+
+        Packets may hold 2.5 to 120 ms, mono or stereo. Write b"" for each 20 ms that were lost: their sound comes with the
+        next packet, from the copy of it in there or as a guess. So it is with a packet that is damaged. Raises MediaFailed.
+        """
+        return self._job(self._listens, messages.Listen)
 
     @asynccontextmanager
-    async def decode(self, rate: int) -> AsyncGenerator[MediaJob]:
-        """A job that takes an uploaded file and then gives its audio as PCM16 mono at `rate` Hz. Raises MediaFailed."""
-        with self._decodes:
-            job = (await self._worker()).decode(rate)
+    async def _job(self, places: "_Places", order: Callable[[int], messages.Order]) -> AsyncGenerator[MediaJob]:
+        with places:
+            job = (await self._worker()).open(order)
             try:
                 yield job
             finally:

@@ -22,18 +22,18 @@ class MediaJob:
     Leaving the `async with` block of the job cancels what is not finished.
     """
 
-    def __init__(self, number: int, send: Callable[[messages.ToWorker], None]) -> None:
+    def __init__(self, number: int, windows: messages.Windows, send: Callable[[messages.ToWorker], None]) -> None:
         self.number = number
         self._send = send
-        self._credit = asyncio.Semaphore(messages.INPUT_WINDOW)
-        # At most OUTPUT_WINDOW pieces, since the worker waits for Grants (policy: block), and the end.
-        self._outputs: asyncio.Queue[bytes | None] = asyncio.Queue(messages.OUTPUT_WINDOW + 1)
+        self._credit = asyncio.Semaphore(windows.input)
+        # At most a window of pieces, since the worker waits for Grants (policy: block), and the end.
+        self._outputs: asyncio.Queue[bytes | None] = asyncio.Queue(windows.output + 1)
         self._failure: MediaFailed | None = None
         self.ended = False
 
     async def write(self, data: bytes) -> None:
         """Waits while the worker is behind. Pieces of PCM need not hold whole samples."""
-        for start in range(0, len(data), messages.PIECE_BYTES):
+        for start in range(0, max(len(data), 1), messages.PIECE_BYTES):  # an empty piece is a lost packet
             if self._failure is None:
                 await self._credit.acquire()
             if self._failure is not None:
@@ -58,11 +58,17 @@ class MediaJob:
         raise StopAsyncIteration
 
     def cancel(self) -> None:
+        """Whoever still reads gets nothing more, not even what has arrived: MediaFailed (cancelled)."""
         if not self.ended:
             self._send(messages.Cancel(self.number))
+        while not self._outputs.empty():
+            self._outputs.get_nowait()
+        self._end(self._failure or MediaFailed(FailureKind.CANCELLED, "cancelled"))
 
     def receive(self, message: messages.Taken | messages.Output | messages.Ended | messages.Failed) -> None:
         """From the worker."""
+        if self.ended:
+            return
         match message:
             case messages.Taken():
                 self._credit.release()

@@ -1,26 +1,39 @@
 """Everything that the gateway and its media worker say to each other. Frames are those of the engines' control sockets.
 
 The two talk over one socket pair, the worker's end of which is its standard input: when it closes, the worker ends.
-Both directions of a job are bounded: at most INPUT_WINDOW pieces may be sent that are not Taken yet, at most OUTPUT_WINDOW
-pieces that are not Granted yet. Whoever has used up the window waits (policy: block).
+Both directions of a job are bounded by the windows of its kind: so many pieces of input may be sent that are not Taken yet,
+so many pieces of output that are not Granted yet. Whoever has used up the window waits (policy: block).
 """
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 
 from realtime.media.formats import AudioFormat
 
-INPUT_WINDOW = 8
-OUTPUT_WINDOW = 16
 PIECE_BYTES = 256 << 10
 """Larger writes are cut into pieces of this size."""
+
+
+class Windows(NamedTuple):
+    """How many pieces may be on their way."""
+
+    input: int
+    output: int
+
+
+FILE_WINDOWS = Windows(8, 16)
+SPEAK_WINDOWS = Windows(16, 250)
+"""Pieces out are packets: a long clause is encoded at once, 5 s ahead of whoever takes the packets."""
+LISTEN_WINDOWS = Windows(50, 50)
+"""A second of packets: a short stall of the worker holds no microphone back."""
 
 
 class Encode(msgspec.Struct, frozen=True, tag="encode"):
     """Open a job: PCM16 mono at `rate` Hz comes in, bytes of `format` go out as soon as there are any."""
 
+    windows: ClassVar[Windows] = FILE_WINDOWS
     job: int
     format: AudioFormat
     rate: int
@@ -29,8 +42,26 @@ class Encode(msgspec.Struct, frozen=True, tag="encode"):
 class Decode(msgspec.Struct, frozen=True, tag="decode"):
     """Open a job: an uploaded file comes in, and when it is complete PCM16 mono at `rate` Hz goes out."""
 
+    windows: ClassVar[Windows] = FILE_WINDOWS
     job: int
     rate: int
+
+
+class Speak(msgspec.Struct, frozen=True, tag="speak"):
+    """Open a job: PCM16 mono at 24 kHz comes in, Opus packets of 20 ms go out, each as soon as it is full."""
+
+    windows: ClassVar[Windows] = SPEAK_WINDOWS
+    job: int
+
+
+class Listen(msgspec.Struct, frozen=True, tag="listen"):
+    """Open a job: Opus packets come in, an empty one for 20 ms that were lost; PCM16 mono at 24 kHz goes out at once."""
+
+    windows: ClassVar[Windows] = LISTEN_WINDOWS
+    job: int
+
+
+Order: TypeAlias = Encode | Decode | Speak | Listen
 
 
 class Data(msgspec.Struct, frozen=True, tag="data"):
@@ -56,7 +87,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     job: int
 
 
-ToWorker: TypeAlias = Encode | Decode | Data | Finish | Grant | Cancel
+ToWorker: TypeAlias = Order | Data | Finish | Grant | Cancel
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

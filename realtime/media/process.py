@@ -3,12 +3,11 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from engines.messages.framing import FrameError, FrameReader, frame
 from realtime.media import messages
-from realtime.media.formats import AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import FailureKind
 
@@ -57,14 +56,14 @@ class MediaProcess:
     def jobs(self) -> int:
         return len(self._jobs)
 
-    def encode(self, format: AudioFormat, rate: int) -> MediaJob:
-        job = self._open()
-        self._send(messages.Encode(job.number, format, rate))
-        return job
-
-    def decode(self, rate: int) -> MediaJob:
-        job = self._open()
-        self._send(messages.Decode(job.number, rate))
+    def open(self, order: Callable[[int], messages.Order]) -> MediaJob:
+        """A new job; `order` gets its number. Raises MediaFailed (lost)."""
+        if self._lost:
+            raise MediaFailed(FailureKind.LOST, self._lost)
+        self._next_number += 1
+        opening = order(self._next_number)
+        job = self._jobs[opening.job] = MediaJob(opening.job, opening.windows, self._send)
+        self._send(opening)
         return job
 
     async def listen(self) -> str:
@@ -77,13 +76,6 @@ class MediaProcess:
                 job.receive(messages.Failed(number, FailureKind.LOST, self._lost))
             self._jobs.clear()
         return self._lost
-
-    def _open(self) -> MediaJob:
-        if self._lost:
-            raise MediaFailed(FailureKind.LOST, self._lost)
-        self._next_number += 1
-        job = self._jobs[self._next_number] = MediaJob(self._next_number, self._send)
-        return job
 
     async def _bring(self) -> str:
         try:

@@ -13,6 +13,8 @@ from realtime.media import messages
 from realtime.media.decoding import MAX_FILE_BYTES, NotAudio, decoded
 from realtime.media.encoding import BYTES_PER_SAMPLE, encoder_for
 from realtime.media.messages import Ended, Failed, FailureKind, Output, Taken
+from realtime.media.opus import OpusError
+from realtime.media.opus_stream import OpusListener, OpusSpeaker
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +28,11 @@ class Cancelled(Exception):
 class Transcode(ABC):
     """`deliver`, `grant` and `cancel` come from the reader's thread; `run` is the job's own thread."""
 
-    def __init__(self, number: int, send: Send) -> None:
-        self._number = number
+    def __init__(self, order: messages.Order, send: Send) -> None:
+        self._number = order.job
         self._send = send
-        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # bounded by INPUT_WINDOW on the sender's side
-        self._credit = threading.Semaphore(messages.OUTPUT_WINDOW)
+        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # bounded by the input window on the sender's side
+        self._credit = threading.Semaphore(order.windows.output)
         self._cancelled = False
         self._busy_since: float | None = time.monotonic()
 
@@ -58,7 +60,7 @@ class Transcode(ABC):
             return self._failed(FailureKind.CANCELLED, "cancelled")
         except (NotAudio, ValueError) as fault:
             return self._failed(FailureKind.INVALID, str(fault))
-        except (FFmpegError, MemoryError, TypeError, ArithmeticError) as broken:
+        except (FFmpegError, OpusError, MemoryError, TypeError, ArithmeticError) as broken:
             log.exception("job %d broke", self._number)
             return self._failed(FailureKind.BROKEN, f"{type(broken).__name__}: {broken}")
         return Ended(self._number)
@@ -92,7 +94,7 @@ class Transcode(ABC):
 
 class Encoding(Transcode):
     def __init__(self, order: messages.Encode, send: Send) -> None:
-        super().__init__(order.job, send)
+        super().__init__(order, send)
         self._order = order
 
     def _work(self) -> None:
@@ -110,7 +112,7 @@ class Decoding(Transcode):
     """Waits for the whole file, since some formats keep their index at the end."""
 
     def __init__(self, order: messages.Decode, send: Send) -> None:
-        super().__init__(order.job, send)
+        super().__init__(order, send)
         self._order = order
 
     def _work(self) -> None:
@@ -120,6 +122,26 @@ class Decoding(Transcode):
             if len(upload) > MAX_FILE_BYTES:
                 raise NotAudio(f"more than {MAX_FILE_BYTES} bytes, which is what is allowed")
         self._give(decoded(bytes(upload), self._order.rate))
+
+
+class Speaking(Transcode):
+    def _work(self) -> None:
+        speaker = OpusSpeaker()
+        while (pcm := self._take()) is not None:
+            self._give(speaker.speak(pcm))
+        self._give(speaker.finish())
+
+
+class Listening(Transcode):
+    def _work(self) -> None:
+        listener = OpusListener()
+        try:
+            while (packet := self._take()) is not None:
+                self._give(listener.hear(packet))
+            self._give(listener.finish())
+        finally:
+            if listener.damaged:
+                log.warning("job %d: %d packets were no Opus and count as lost", self._number, listener.damaged)
 
 
 def _cut(data: bytes) -> Iterable[bytes]:

@@ -19,7 +19,7 @@ from engines import logs
 from engines.messages.framing import frame
 from realtime.media import messages
 from realtime.media.messages import Failed, FailureKind
-from realtime.media.transcodes import Decoding, Encoding, Transcode
+from realtime.media.transcodes import Decoding, Encoding, Listening, Speaking, Transcode
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,10 @@ class MediaWorker:
                 self._start(message.job, Encoding(message, self._link.send))
             case messages.Decode():
                 self._start(message.job, Decoding(message, self._link.send))
+            case messages.Speak():
+                self._start(message.job, Speaking(message, self._link.send))
+            case messages.Listen():
+                self._start(message.job, Listening(message, self._link.send))
             case messages.Data():
                 self._deliver(message.job, message.data)
             case messages.Finish():

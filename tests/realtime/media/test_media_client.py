@@ -13,7 +13,7 @@ from realtime.media import client as media_client
 from realtime.media.client import MediaClient
 from realtime.media.formats import FORMATS, AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
-from realtime.media.messages import INPUT_WINDOW, OUTPUT_WINDOW, PIECE_BYTES, FailureKind
+from realtime.media.messages import FILE_WINDOWS, PIECE_BYTES, FailureKind
 
 HANGING = Path(__file__).parents[2] / "fakes" / "hanging_media_worker.py"
 
@@ -77,7 +77,7 @@ async def test_a_reader_that_waits_holds_its_writer_back(media: MediaClient) -> 
             await fed(other, sounds.sine(1).tobytes(), 9_600)
             assert await read(other)
         assert not writing.done()
-        waiting = INPUT_WINDOW + OUTPUT_WINDOW + 1
+        waiting = FILE_WINDOWS.input + FILE_WINDOWS.output + 1
         assert waiting < 100
         assert len(await read(job)) == 100 * PIECE_BYTES
         await writing
