@@ -12,9 +12,10 @@ from engines.weights import WeightsError
 from realtime import talk
 from realtime.commands import config, models, serve
 from realtime.guard import ExposureRefused
-from realtime.server import CannotListen
+from realtime.listener import CannotListen
+from realtime.tls import TlsError
 
-OPERATOR_ERRORS = (ConfigurationError, WeightsError, EspeakMissing, ExposureRefused, CannotListen)
+OPERATOR_ERRORS = (ConfigurationError, WeightsError, EspeakMissing, ExposureRefused, TlsError, CannotListen)
 """What a person can put right: told in one sentence, without a traceback."""
 
 

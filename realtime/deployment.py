@@ -30,7 +30,7 @@ def load(file: Path = DEFAULT_FILE) -> Deployment:
         graph=graph.graph_settings(file, sections),
         voice=voice,
         limits=limits,
-        server=record(file, "server", sections.get("server", {}), ServerSettings),
+        server=record(file, "server", sections.get("server", {}), ServerSettings).located(file.parent),
     )
 
 

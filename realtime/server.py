@@ -1,13 +1,11 @@
-"""A running gateway: its socket, its parts, its start and its end."""
+"""A running gateway: its parts, its start and its end."""
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import os
 import signal
-import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 
@@ -23,60 +21,41 @@ from realtime.catalogue import catalogue
 from realtime.context import AppContext
 from realtime.deployment import Deployment
 from realtime.guard import check_exposure
+from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
 from realtime.metrics import Metrics
 from realtime.progress import Progress
+from realtime.tls import Certificate, TlsError, own_certificate
 from sessions.manager import SessionManager
 from sessions.settings import SessionLimits
 from sessions.voice_sessions import VoiceSessions
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 512
 FORCED_EXIT_CODE = 130
+STDIN = 0
 PHONEME_MODELS = {"piper_talker", "kokoro"}
 """These speak by way of the program espeak-ng."""
 
 
-class CannotListen(OSError):
-    """The address cannot be had."""
-
-
 def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, CannotListen, WeightsError, EspeakMissing."""
-    check_exposure(deployment.server, api_key)
-    with listen(deployment.server.host, deployment.server.port) as listener:
+    """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, TlsError, CannotListen, WeightsError,
+    EspeakMissing."""
+    settings = deployment.server
+    check_exposure(settings, api_key)
+    certificate = own_certificate(settings)
+    with listen(settings.host, settings.port, certificate) as listener:
         graph = with_weights(deployment.graph)
         _check_programs(graph)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(deployment, graph, api_key, say, listener))
+            runner.run(_serve(lambda: Gateway(deployment, graph, api_key, say), listener, certificate))
 
 
 def _check_programs(graph: GraphSettings) -> None:
     """Raises EspeakMissing."""
     if PHONEME_MODELS & {stage.model for stage in graph.stages.values()}:
         find_espeak()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Raises CannotListen."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as wrong:
-        raise CannotListen(f"cannot listen on {host}:{port}: {_reason(wrong)}") from wrong
-
-
-def _reason(wrong: OSError) -> str:
-    match wrong.errno:
-        case errno.EADDRINUSE:
-            return "another program listens there; stop that, or choose another --port"
-        case errno.EACCES:
-            return "ports below 1024 are for root; choose another --port"
-        case _:  # its own words name the address once more
-            words = wrong.strerror if isinstance(wrong, socket.gaierror) else os.strerror(wrong.errno or 0)
-            return f"{words}; choose another --host"
 
 
 def seats(limits: SessionLimits) -> SessionManager:
@@ -94,11 +73,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def _serve(
-    deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None], listener: socket.socket
-) -> None:
-    gateway = Gateway(deployment, graph, api_key, say)
+async def _serve(make: "Callable[[], Gateway]", listener: Listener, certificate: Certificate | None) -> None:
+    gateway = make()
     _on_signals(gateway.context.drain.begin)
+    if certificate is not None:
+        _renew_on_hang_up(certificate, gateway.context.drain.begin)
     await gateway.serve(listener)
 
 
@@ -127,7 +106,7 @@ class Gateway:
             api_key=api_key,
         )
 
-    async def serve(self, listener: socket.socket) -> None:
+    async def serve(self, listener: Listener) -> None:
         """Until the drain begins; returns when nothing is left."""
         runner = web.AppRunner(
             build_app(self.context),
@@ -137,11 +116,12 @@ class Gateway:
         )
         async with self._media, self._runtime.running(), _beside(watch_lag(self._metrics.loop_lag)):
             await runner.setup()
-            await web.SockSite(runner, listener).start()
-            self._say(f"listening on {_url(listener)}")
+            accepting = await listener.accept(runner)
+            self._say(f"listening on {listener.url}")
             self._status_changed()
             await self.context.drain.wait()
             self._say("stopping")
+            accepting.close()
             await runner.cleanup()
 
     async def _stage_reports(self) -> tuple[StageReport, ...]:
@@ -185,12 +165,23 @@ def _on_signals(stop: Callable[[], None]) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop)
 
 
+def _renew_on_hang_up(certificate: Certificate, stop: Callable[[], None]) -> None:
+    """SIGHUP asks for the renewed certificate, unless it says that the terminal this runs in is gone."""
+    in_terminal = os.isatty(STDIN)
+
+    def renew() -> None:
+        if in_terminal and not os.isatty(STDIN):
+            return stop()
+        try:
+            certificate.renew()
+            log.info("the certificate has been read again")
+        except TlsError as wrong:
+            log.error("the certificate stays as it was: %s", wrong)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
+
+
 def _settle_memory() -> None:
     """What start-up has made stays for good: no full collection walks it again."""
     gc.collect()
     gc.freeze()
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

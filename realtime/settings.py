@@ -1,7 +1,9 @@
 """What the operator may set about the edge: the deployment's `server:` section."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +18,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     host: str = "127.0.0.1"
     port: int = 8080
+    tls_cert: str = ""
+    tls_key: str = ""
+    """PEM files; with both of them the server speaks https and wss. Relative ones count from the deployment's file. The
+    certificate may bring its chain; the key has no passphrase."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies, such as `127.0.0.1` or `10.0.0.0/8`, whose word on who calls is believed."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names, without port, that requests may name besides loopback and `host`."""
     allowed_origins: tuple[str, ...] = ()
@@ -45,12 +53,21 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def log_style(self) -> LogStyle:
         return LogStyle(self.log_level, self.log_format)
 
+    def located(self, folder: Path) -> "ServerSettings":
+        """With the paths that are relative counted from `folder`. Links stay: a renewed certificate is a new target of one."""
+        cert, key = (path and os.path.abspath(folder / Path(path).expanduser()) for path in (self.tls_cert, self.tls_key))
+        return msgspec.structs.replace(self, tls_cert=cert, tls_key=key)
+
     def __post_init__(self) -> None:
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)
         for name in ("max_body_bytes", "max_message_bytes", "max_append_bytes", "outbox_events"):
             _require(_number(self, name) >= 1, name, "at least 1", _number(self, name))
         for name in ("heartbeat_s", "receive_timeout_s", "send_timeout_s", "shutdown_s"):
             _require(_number(self, name) > 0, name, "more than 0", _number(self, name))
+        _require(bool(self.tls_cert) or not self.tls_key, "tls_cert", "a file, as tls_key has one", self.tls_cert)
+        _require(bool(self.tls_key) or not self.tls_cert, "tls_key", "a file, as tls_cert has one", self.tls_key)
+        for proxy in self.trusted_proxies:
+            _require(_is_network(proxy), "trusted_proxies", "an address or a network such as 10.0.0.0/8", proxy)
         for origin in self.allowed_origins:
             _require("://" in origin and not origin.endswith("/"), "allowed_origins", "scheme://host[:port]", origin)
 
@@ -58,6 +75,14 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
     """The key that clients of /v1 must bear, or None when the server is open to this machine alone."""
     return environment.get(API_KEY_VARIABLE) or None
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(settings: ServerSettings, name: str) -> float:
