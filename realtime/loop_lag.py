@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client import Histogram
 
-INTERVAL_S = 0.25
+INTERVAL_S = 0.05
 
 
 async def watch_lag(histogram: Histogram) -> None:

@@ -12,6 +12,7 @@ from engines.requests import StageTiming
 from sessions.events import AnswerTiming
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
+LAGS_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0, 1.5, 2.0, 5.0)
 
 
@@ -59,7 +60,12 @@ class Metrics:
             "antiphon_worker_restarts_total", "Workers started again after they died", ("worker",), registry=self.registry
         )
         self.sessions_active = Gauge("antiphon_sessions_active", "Open realtime sessions", registry=self.registry)
-        self.loop_lag = self._seconds("loop_lag_seconds", "How late the gateway's loop wakes")
+        self.calls_active = Gauge("antiphon_calls_active", "WebRTC calls that go on", registry=self.registry)
+        self.call_connect = self._seconds("call_connect_seconds", "SDP answer to media flowing")
+        self.slots_skipped = Counter(
+            "antiphon_slots_skipped_total", "20 ms slots of calls in which the loop was too late to send", registry=self.registry
+        )
+        self.loop_lag = self._seconds("loop_lag_seconds", "How late the gateway's loop wakes", buckets=LAGS_S)
 
     def answered(self, source: str, outcome: str, timing: AnswerTiming | None) -> None:
         """One answer has ended. `source`: realtime, chat, speech, transcription. `outcome`: completed, cancelled, failed, …"""
@@ -88,5 +94,5 @@ class Metrics:
             self._stage_queue.labels(name).observe(timing.queue_ms / 1000)
             self._stage_run.labels(name).observe(timing.run_ms / 1000)
 
-    def _seconds(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Histogram:
-        return Histogram(f"antiphon_{name}", text, labels, buckets=SECONDS, registry=self.registry)
+    def _seconds(self, name: str, text: str, labels: tuple[str, ...] = (), buckets: tuple[float, ...] = SECONDS) -> Histogram:
+        return Histogram(f"antiphon_{name}", text, labels, buckets=buckets, registry=self.registry)

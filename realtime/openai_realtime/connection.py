@@ -109,13 +109,13 @@ class Connection:
                 continue
             for said in self._wire_events(event):
                 await self.say(said)
-            self._note_end(event)
+            await self._note_end(event)
         raise Ended(WSCloseCode.OK, "the session has ended")
 
-    def _note_end(self, event: events.Event) -> None:
+    async def _note_end(self, event: events.Event) -> None:
         match event:
             case events.AudioDone() if self._speaker is not None:
-                self._speaker.finish(event)
+                await self._speaker.finish(event)
             case events.ResponseDone(response):
                 self._context.metrics.answered("realtime", response.status, response.timing)
                 if self._speaker is not None:

@@ -10,7 +10,7 @@ class Speaker(Protocol):
         """Returns when there is room for more. Sound of an answer that has been cleared is dropped."""
         ...
 
-    def finish(self, end: AudioDone) -> None:
+    async def finish(self, end: AudioDone) -> None:
         """All sound of this answer has been given."""
         ...
 

@@ -1,0 +1,107 @@
+"""What the user hears: the sound of answers becomes Opus packets in the playout, each answer by an encoder of its own."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from realtime.media.client import MediaClient
+from realtime.media.job import MediaFailed, MediaJob
+from realtime.together import together
+from realtime.webrtc.playout import Playout
+from sessions.events import AudioDelta, AudioDone, ResponseDone
+from sessions.playout import Heard
+
+MAX_WAITING = 4
+"""Pieces of sound that wait for an answer's encoder. Overflow policy: block."""
+
+
+class _Voice:
+    def __init__(self) -> None:
+        self.sound: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_WAITING)
+        self.task: asyncio.Task[None] | None = None
+
+    def empty(self) -> None:
+        """Whoever waits to give it sound gets away."""
+        while not self.sound.empty():
+            self.sound.get_nowait()
+
+
+class Loudspeaker:
+    """The speaker of a connection and the playout of its session.
+
+    `spawn` starts a task that the call owns; `failed` is told why an answer's sound was lost. What has been cleared stays silent:
+    its encoder is gone, and sound that still comes of it is dropped.
+    """
+
+    def __init__(
+        self,
+        media: MediaClient,
+        playout: Playout,
+        spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._media = media
+        self._playout = playout
+        self._spawn = spawn
+        self._failed = failed
+        self._voices: dict[str, _Voice] = {}
+        self._unfinished: set[str] = set()
+        """Answers that have begun to sound and of which more may come."""
+        self._mute: set[str] = set()
+        """Those among them of which nothing is wanted any more."""
+
+    async def play(self, sound: AudioDelta) -> None:
+        if sound.response_id not in self._unfinished:
+            self._begin(sound.response_id, sound.item_id)
+        if sound.response_id not in self._mute:
+            await self._voices[sound.response_id].sound.put(sound.pcm)
+
+    async def finish(self, end: AudioDone) -> None:
+        if end.response_id in self._unfinished and end.response_id not in self._mute:
+            await self._voices[end.response_id].sound.put(None)
+
+    def forget(self, end: ResponseDone) -> None:
+        self._unfinished.discard(end.response.id)
+        self._mute.discard(end.response.id)
+
+    def hold(self) -> None:
+        self._playout.hold()
+
+    def resume(self) -> None:
+        self._playout.resume()
+
+    def clear(self) -> tuple[Heard, ...]:
+        self._mute |= self._unfinished
+        for voice in self._voices.values():
+            voice.empty()
+            if voice.task is not None:
+                voice.task.cancel()
+        self._voices.clear()
+        return self._playout.clear()
+
+    def _begin(self, response_id: str, item_id: str) -> None:
+        self._unfinished.add(response_id)
+        self._playout.begin(response_id, item_id)
+        voice = self._voices[response_id] = _Voice()
+        voice.task = self._spawn(self._speak(response_id, voice))
+
+    async def _speak(self, response_id: str, voice: _Voice) -> None:
+        try:
+            async with self._media.speak() as job:
+                await together(_feed(job, voice.sound), self._collect(job, response_id))
+        except MediaFailed as failure:
+            self._mute |= {response_id} & self._unfinished
+            voice.empty()
+            self._failed(f"the sound of response {response_id} was lost: {failure.message}")
+        finally:
+            self._playout.complete(response_id)
+            self._voices.pop(response_id, None)
+
+    async def _collect(self, job: MediaJob, response_id: str) -> None:
+        async for packet in job:
+            await self._playout.put(response_id, packet)
+
+
+async def _feed(job: MediaJob, sound: asyncio.Queue[bytes | None]) -> None:
+    while (pcm := await sound.get()) is not None:
+        await job.write(pcm)
+    job.finish()

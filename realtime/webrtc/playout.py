@@ -1,0 +1,102 @@
+"""What is played, slot by slot: the Opus packets of answers, one answer after the other. No clock and no tasks."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
+
+from sessions.playout import Heard
+
+SLOT_MS = 20
+MAX_PACKETS = 15_000
+"""Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
+MAX_HOLD_SLOTS = 10
+"""An onset is confirmed or denied within 100 ms; a hold that nobody has ended after 200 ms ends by itself."""
+
+
+class _Answer:
+    def __init__(self, item_id: str) -> None:
+        self.item_id = item_id
+        self.packets: deque[bytes] = deque()
+        self.played = 0
+        self.complete = False
+
+
+class Playout:
+    """`started` and `stopped` are told the id of an answer when its first packet is taken and when its last one has been."""
+
+    def __init__(self, started: Callable[[str], None], stopped: Callable[[str], None]) -> None:
+        self._started = started
+        self._stopped = stopped
+        self._answers: OrderedDict[str, _Answer] = OrderedDict()
+        self._waiting = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._held_slots: int | None = None
+
+    def begin(self, response_id: str, item_id: str) -> None:
+        self._answers[response_id] = _Answer(item_id)
+
+    async def put(self, response_id: str, packet: bytes) -> None:
+        """Waits for room. A packet of an answer that was cleared is dropped."""
+        while self._waiting >= MAX_PACKETS and response_id in self._answers:
+            self._room.clear()
+            await self._room.wait()
+        answer = self._answers.get(response_id)
+        if answer is not None:
+            answer.packets.append(packet)
+            self._waiting += 1
+
+    def complete(self, response_id: str) -> None:
+        """There are no more packets of this answer."""
+        answer = self._answers.get(response_id)
+        if answer is not None:
+            answer.complete = True
+            self._leave_if_over(response_id, answer)
+
+    def next(self) -> bytes | None:
+        """The packet of this slot; None: silence."""
+        if self._held():
+            return None
+        response_id, answer = next(iter(self._answers.items()), ("", None))
+        if answer is None or not answer.packets:
+            return None
+        if answer.played == 0:
+            self._started(response_id)
+        packet = answer.packets.popleft()
+        answer.played += 1
+        self._waiting -= 1
+        self._room.set()
+        self._leave_if_over(response_id, answer)
+        return packet
+
+    def hold(self) -> None:
+        if self._held_slots is None:
+            self._held_slots = 0
+
+    def resume(self) -> None:
+        self._held_slots = None
+
+    def clear(self) -> tuple[Heard, ...]:
+        heard = tuple(
+            Heard(response_id, answer.item_id, answer.played * SLOT_MS) for response_id, answer in self._answers.items()
+        )
+        self._answers.clear()
+        self._waiting = 0
+        self._room.set()
+        self.resume()
+        return heard
+
+    def _held(self) -> bool:
+        if self._held_slots is None:
+            return False
+        self._held_slots += 1
+        if self._held_slots > MAX_HOLD_SLOTS:
+            self.resume()
+            return False
+        return True
+
+    def _leave_if_over(self, response_id: str, answer: _Answer) -> None:
+        if answer.complete and not answer.packets:
+            del self._answers[response_id]
+            if answer.played:
+                self._stopped(response_id)
