@@ -10,6 +10,7 @@ from engines import logs
 from realtime import health, pages, rest
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
+from realtime.forwarded import CALLER
 from realtime.guard import allow_origin, guard
 from realtime.openai_realtime import endpoint
 from realtime.rest.request_ids import new_id
@@ -43,7 +44,8 @@ async def _log_access(request: web.Request, handler: Handler) -> web.StreamRespo
 
 def _told(request: web.Request, response: web.StreamResponse, took_ms: float) -> None:
     level = logging.DEBUG if request.path in health.PATHS else logging.INFO  # who watches us asks every few seconds
-    access.log(level, "%s %s %d in %.0f ms", request.method, request.path, response.status, took_ms)
+    client = request[CALLER].address if CALLER in request else request.remote
+    access.log(level, "%s %s %d in %.0f ms for %s", request.method, request.path, response.status, took_ms, client)
 
 
 async def _tell_name(request: web.Request, response: web.StreamResponse) -> None:
