@@ -1,0 +1,144 @@
+"""What `ears.js` heard, and where on its clock the microphone's file was.
+
+The clock is the browser's audio clock. Both sides are tapped where WebAudio gets them: what the microphone's device takes before
+that and the output device after it is not included (headless Chromium has neither), everything between is: encoding, network,
+the server, the browser's jitter buffer, decoding.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from playwright.async_api import Page
+
+from browser.microphone import RATE, Script, Spoken
+from recordings import Samples
+
+QUANTUM = 128
+SMOOTHED_QUANTA = 4
+VOICED_RMS = 0.01
+"""As `ears.js` has them: so the file is heard in Python as its sound is heard in the browser."""
+MARK_REACH_S = 0.02
+"""How far from where it is expected a mark of the file may be found."""
+
+Edge = tuple[bool, float]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A stretch of voiced sound, in seconds."""
+
+    begin: float
+    end: float
+
+
+class Told(msgspec.Struct, frozen=True):
+    """An event of the data channel, and when the page got it."""
+
+    at: float
+    event: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return self.event["type"]
+
+
+class Buffered(msgspec.Struct, frozen=True):
+    """The jitter buffer's totals at one moment: packets, and samples that it had to make up."""
+
+    at: float
+    received: int
+    lost: int
+    concealed: int
+    silent_concealed: int
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """An utterance of the file on the ears' clock. `spread_ms`: how far its marks disagree about that."""
+
+    spoken: Spoken
+    begin: float
+    end: float
+    marks: int
+    spread_ms: float
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """`events` and `stats` of every call of the page; `connects_ms` from the request of the offer to the connection."""
+
+    microphone: list[Run]
+    remote: list[Run]
+    events: list[Told]
+    stats: list[Buffered]
+    connects_ms: list[float]
+    now: float
+
+    def first_voiced(self, after: float, before: float) -> float | None:
+        """When the remote side is first audible in this span."""
+        return next((max(run.begin, after) for run in self.remote if run.end > after and run.begin < before), None)
+
+    def last_voiced(self, after: float, before: float) -> float | None:
+        """Until when the remote side is audible in this span."""
+        return next((min(run.end, before) for run in reversed(self.remote) if run.end > after and run.begin < before), None)
+
+
+async def heard(page: Page) -> Heard:
+    """Everything since the page was loaded."""
+    report = await page.evaluate("ears.report()")
+    microphone, remote = report["edges"]
+    return Heard(
+        microphone=runs(microphone, report["now"]),
+        remote=runs(remote, report["now"]),
+        events=[Told(at, msgspec.json.decode(text)) for at, text in report["events"]],
+        stats=msgspec.convert(report["stats"], list[Buffered]),
+        connects_ms=report["connects"],
+        now=report["now"],
+    )
+
+
+async def listened(page: Page, until_s: float) -> None:
+    """Returns when the ears' clock has come so far."""
+    await page.wait_for_function("until => ears.now() > until", arg=until_s, polling=200, timeout=0)
+
+
+def runs(edges: Sequence[Edge], now: float) -> list[Run]:
+    closed = [*edges, (False, now)] if edges and edges[-1][0] else edges
+    return [Run(begin, end) for (voiced, begin), (_, end) in pairwise(closed) if voiced]
+
+
+def voiced_runs(samples: Samples, rate: int = RATE) -> list[Run]:
+    """What the ears would report of these samples."""
+    quantum_s = QUANTUM / rate
+    blocks = samples[: len(samples) // QUANTUM * QUANTUM].reshape(-1, QUANTUM)
+    energy = np.concatenate([np.zeros(SMOOTHED_QUANTA - 1), (blocks.astype(np.float64) ** 2).mean(axis=1)])
+    voiced = np.convolve(energy, np.ones(SMOOTHED_QUANTA) / SMOOTHED_QUANTA, mode="valid") > VOICED_RMS**2
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], voiced]).astype(int)))
+    return runs([(bool(voiced[place]), place * quantum_s) for place in changes], len(voiced) * quantum_s)
+
+
+def place(script: Script, heard: Sequence[Run]) -> list[Placed | None]:
+    """Where each utterance was heard, by its own marks: the beginnings and ends of its voiced stretches. The first sound heard
+    must be the script's first. None: too little of it was found again.
+    """
+    in_file = voiced_runs(script.samples)
+    offset = heard[0].begin - in_file[0].begin
+    places: list[Placed | None] = []
+    for spoken in script.spoken:
+        mine = [run for run in in_file if spoken.begin_s - MARK_REACH_S < run.begin < spoken.end_s]
+        found = np.concatenate([_offsets([run.begin for run in mine], [run.begin for run in heard], offset),
+                                _offsets([run.end for run in mine], [run.end for run in heard], offset)])  # fmt: skip
+        if len(found) < max(2, len(mine)):
+            places.append(None)
+            continue
+        offset = float(np.median(found))
+        spread_ms = float(np.abs(found - offset).max()) * 1000
+        places.append(Placed(spoken, spoken.begin_s + offset, spoken.end_s + offset, len(found), round(spread_ms, 1)))
+    return places
+
+
+def _offsets(expected: Sequence[float], found: Sequence[float], offset: float) -> NDArray[np.float64]:
+    """For each expected mark how far after it the nearest found one lies, if that is near `offset`."""
+    nearest = [min((at - mark for at in found), key=lambda apart: abs(apart - offset)) for mark in expected]
+    return np.array([apart for apart in nearest if abs(apart - offset) < MARK_REACH_S])
