@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from aiohttp import web
 from multidict import CIMultiDictProxy
 
 from realtime.errors import Refusal, shown
@@ -31,6 +32,10 @@ class Caller(NamedTuple):
     address: str
     scheme: str
     host: str
+
+
+CALLER = web.RequestKey("caller", Caller)
+"""Set by the guard, before any handler."""
 
 
 class _Told(NamedTuple):

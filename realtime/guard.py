@@ -1,12 +1,13 @@
 """Who may speak to this server: Host, Origin and key.
 
 A loopback server is reachable from every web page its user opens, either directly or through a name that is rebound to
-127.0.0.1. So a request must name a host of ours, and a page must be of our origin or of one that the operator allows.
+127.0.0.1. So a request must name a host of ours, and a page must be of our origin or of one that the operator allows. Behind
+a proxy these are judged as the client wrote them.
 """
 
 import hmac
 import ipaddress
-from typing import cast
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
@@ -14,6 +15,7 @@ from aiohttp.typedefs import Handler
 
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import Forbidden, Refusal, Unauthorized, shown
+from realtime.forwarded import CALLER, Caller, caller
 from realtime.settings import API_KEY_VARIABLE, ServerSettings
 
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -21,6 +23,7 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 GUARDED_PREFIX = "/v1/"
 _NO_HOST = frozenset("@/?#\\")
 """With one of these in it a Host is the name of something else to one reader or another."""
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _ALLOWED_METHODS = "GET, POST, PATCH, DELETE, OPTIONS"
 _ALLOWED_HEADERS = "authorization, content-type, x-openai-agents-sdk"
 
@@ -30,10 +33,15 @@ class ExposureRefused(ValueError):
 
 
 def check_exposure(settings: ServerSettings, api_key: str | None) -> None:
-    """Without a key only this machine may connect. Raises ExposureRefused."""
+    """Without a key only this machine may connect, and that only without a proxy in between. Raises ExposureRefused."""
     if api_key is None and not is_loopback(settings.host):
         raise ExposureRefused(
             f"--host {settings.host} would let other machines in without a key: set {API_KEY_VARIABLE}, or bind 127.0.0.1"
+        )
+    if api_key is None and settings.trusted_proxies:
+        raise ExposureRefused(
+            f"server.trusted_proxies: a proxy on {settings.trusted_proxies[0]} would let other machines in without a key: "
+            f"set {API_KEY_VARIABLE}"
         )
 
 
@@ -50,8 +58,9 @@ def is_loopback(host: str) -> bool:
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request.app[CONTEXT]
-    host = _checked_host(request, context.settings)
-    _check_origin(request, host, context.settings)
+    who = request[CALLER] = caller(_connected(request), request.headers, context.settings.trusted_proxies)
+    _check_host(request, who, context.settings)
+    _check_origin(request, who, context.settings)
     if _is_preflight(request):
         return web.Response(status=204)
     if context.api_key is not None and request.path.startswith(GUARDED_PREFIX):
@@ -74,16 +83,21 @@ async def allow_origin(request: web.Request, response: web.StreamResponse) -> No
         response.headers[hdrs.ACCESS_CONTROL_MAX_AGE] = "600"
 
 
-def _checked_host(request: web.Request, settings: ServerSettings) -> str:
-    """The Host header as it came. Raises Forbidden when it names no host of ours."""
+def _connected(request: web.Request) -> Caller:
+    """Who is at the other end of the connection, and how it addresses us."""
     named = request.headers.getall(hdrs.HOST, [])
     if len(named) != 1:
         raise Refusal(f"Host: expected one header, got {len(named)}", code="invalid_host", field="Host")
-    name = _host_name(named[0])
-    ours = {settings.host.lower(), *(allowed.lower() for allowed in settings.allowed_hosts), _socket_address(request)}
+    return Caller(_address(request, "peername"), request.scheme, named[0])
+
+
+def _check_host(request: web.Request, who: Caller, settings: ServerSettings) -> None:
+    """Raises Forbidden when no host of ours is named."""
+    name = _host_name(who.host)
+    # The address that the client connected to is ours: it cannot be rebound as a name can.
+    ours = {settings.host.lower(), *(allowed.lower() for allowed in settings.allowed_hosts), _address(request, "sockname")}
     if name == "" or not (is_loopback(name) or name in ours):
-        raise Forbidden(f"Host: this server does not answer to {shown(named[0])}; add it to server.allowed_hosts", code="host")
-    return named[0]
+        raise Forbidden(f"Host: this server does not answer to {shown(who.host)}; add it to server.allowed_hosts", code="host")
 
 
 def _host_name(host: str) -> str:
@@ -96,33 +110,43 @@ def _host_name(host: str) -> str:
         return ""
 
 
-def _socket_address(request: web.Request) -> str:
-    """The address of ours that the client connected to: an address cannot be rebound as a name can."""
+def _address(request: web.Request, end: Literal["peername", "sockname"]) -> str:
     if request.transport is None:
         return ""
-    address = cast("tuple[str, int] | None", request.transport.get_extra_info("sockname"))
+    address = cast("tuple[str, int] | None", request.transport.get_extra_info(end))
     return address[0] if address else ""
 
 
-def _check_origin(request: web.Request, host: str, settings: ServerSettings) -> None:
+def _check_origin(request: web.Request, who: Caller, settings: ServerSettings) -> None:
     origin = request.headers.get(hdrs.ORIGIN)
     if origin is None:
         # A page can also ask without naming its origin (an image, a script); the browser still says that it is another's.
-        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not _follows_link(request):
             raise Forbidden("Sec-Fetch-Site: pages of other origins may not call this server", code="origin")
         return
-    if origin not in settings.allowed_origins and _host_of(origin) != host.lower():
+    if origin not in settings.allowed_origins and not _is_own(origin, who):
         raise Forbidden(
             f"Origin: pages of {shown(origin)} may not call this server; add it to server.allowed_origins", code="origin"
         )
 
 
-def _host_of(origin: str) -> str:
-    """With its port; empty when it has none."""
+def _follows_link(request: web.Request) -> bool:
+    """A person comes here from another page, which sees nothing of what is answered. Frames are not meant."""
+    kind = (request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
+    return request.method == hdrs.METH_GET and kind == ("navigate", "document") and not request.path.startswith(GUARDED_PREFIX)
+
+
+def _is_own(origin: str, who: Caller) -> bool:
+    """Whether a page that came from here has this origin. An https one also where we see http: a proxy that we know nothing of
+    may stand between."""
     try:
-        return urlsplit(origin).netloc.lower()
+        scheme, authority = urlsplit(origin)[:2]
     except ValueError:
-        return ""
+        return False
+    if authority == "" or scheme not in ("https", who.scheme):
+        return False
+    port = _DEFAULT_PORTS[scheme]
+    return authority.lower().removesuffix(port) == who.host.lower().removesuffix(port)
 
 
 def _is_preflight(request: web.Request) -> bool:
