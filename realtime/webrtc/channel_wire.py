@@ -68,8 +68,6 @@ class ChannelWire:
         try:
             await self._peer.send(text)
         except MessageTooLarge as refused:
-            message = (
-                f"an event of {refused.size} bytes is more than the {refused.limit} that this data channel takes; it was left out"
-            )
+            message = f"an event of {refused.size} bytes was left out: the client's data channel takes at most {refused.limit}"
             error = ErrorBody(message=message, type=SERVER, code="event_too_large")
             await self._peer.send(self._encoder.encode(Error(error=error)))

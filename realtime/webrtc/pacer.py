@@ -4,12 +4,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from realtime.media.opus_frames import OPUS_SILENCE
+from realtime.media.opus_frames import FRAME_MS, OPUS_SILENCE, TICKS_PER_FRAME
 from realtime.webrtc.packets import Outgoing
-from realtime.webrtc.playout import SLOT_MS, Playout
+from realtime.webrtc.playout import Playout
 
-SLOT_S = SLOT_MS / 1000
-SLOT_TICKS = 48 * SLOT_MS
+SLOT_S = FRAME_MS / 1000
 
 
 class Pacer:
@@ -41,7 +40,7 @@ class Pacer:
             self._slot += missed
             self._skipped(missed)
         await self._sleep(max(0.0, self._due() - self._clock()))
-        return Outgoing(self._playout.next() or OPUS_SILENCE, self._slot * SLOT_TICKS)
+        return Outgoing(self._playout.next() or OPUS_SILENCE, self._slot * TICKS_PER_FRAME)
 
     def _due(self) -> float:
         return (self._began_at or 0.0) + self._slot * SLOT_S

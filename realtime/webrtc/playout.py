@@ -4,9 +4,9 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
+from realtime.media.opus_frames import FRAME_MS
 from sessions.playout import Heard
 
-SLOT_MS = 20
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
 MAX_HOLD_SLOTS = 10
@@ -78,7 +78,7 @@ class Playout:
 
     def clear(self) -> tuple[Heard, ...]:
         heard = tuple(
-            Heard(response_id, answer.item_id, answer.played * SLOT_MS) for response_id, answer in self._answers.items()
+            Heard(response_id, answer.item_id, answer.played * FRAME_MS) for response_id, answer in self._answers.items()
         )
         self._answers.clear()
         self._waiting = 0

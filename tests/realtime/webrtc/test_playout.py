@@ -1,0 +1,114 @@
+"""What is played in which slot."""
+
+import asyncio
+
+from fakes.voice_client import settle
+from realtime.webrtc.playout import MAX_HOLD_SLOTS, MAX_PACKETS, Playout
+from sessions.playout import Heard
+
+
+class Told:
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.stopped: list[str] = []
+        self.playout = Playout(self.started.append, self.stopped.append)
+
+    async def say(self, response_id: str, *packets: bytes, complete: bool = True) -> None:
+        self.playout.begin(response_id, f"item_{response_id}")
+        for packet in packets:
+            await self.playout.put(response_id, packet)
+        if complete:
+            self.playout.complete(response_id)
+
+    def slots(self, count: int) -> list[bytes | None]:
+        return [self.playout.next() for _ in range(count)]
+
+
+async def test_one_answer_after_the_other() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2", complete=False)
+    await told.say("b", b"3")
+    assert told.slots(3) == [b"1", b"2", None]
+    assert (told.started, told.stopped) == (["a"], [])
+    await told.playout.put("a", b"2b")
+    told.playout.complete("a")
+    assert told.slots(4) == [b"2b", b"3", None, None]
+    assert (told.started, told.stopped) == (["a", "b"], ["a", "b"])
+
+
+async def test_an_answer_that_was_played_before_it_is_complete_stops_when_it_is() -> None:
+    told = Told()
+    await told.say("a", b"1", complete=False)
+    told.slots(3)
+    assert told.stopped == []
+    told.playout.complete("a")
+    assert told.stopped == ["a"]
+    assert told.playout.clear() == ()
+
+
+async def test_an_answer_without_sound_neither_starts_nor_stops() -> None:
+    told = Told()
+    await told.say("a")
+    assert told.slots(2) == [None, None]
+    assert (told.started, told.stopped) == ([], [])
+
+
+async def test_clearing_tells_what_was_played_and_bars_what_still_comes() -> None:
+    told = Told()
+    await told.say("a", *[b"x"] * 5, complete=False)
+    await told.say("b", b"y")
+    told.slots(3)
+    assert told.playout.clear() == (Heard("a", "item_a", 60), Heard("b", "item_b", 0))
+    await told.playout.put("a", b"stale")
+    told.playout.complete("a")
+    assert told.slots(2) == [None, None]
+    assert told.stopped == []
+    await told.say("c", b"z")
+    assert told.slots(1) == [b"z"]
+
+
+async def test_a_hold_loses_nothing() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2", b"3")
+    assert told.slots(1) == [b"1"]
+    told.playout.hold()
+    told.playout.hold()
+    assert told.slots(2) == [None, None]
+    told.playout.resume()
+    assert told.slots(2) == [b"2", b"3"]
+
+
+async def test_a_hold_that_nobody_ends_ends_by_itself() -> None:
+    told = Told()
+    await told.say("a", b"1")
+    told.playout.hold()
+    assert told.slots(MAX_HOLD_SLOTS + 1) == [None] * MAX_HOLD_SLOTS + [b"1"]
+
+
+async def test_clearing_ends_a_hold() -> None:
+    told = Told()
+    told.playout.hold()
+    told.playout.clear()
+    await told.say("a", b"1")
+    assert told.slots(1) == [b"1"]
+
+
+async def test_the_sixth_minute_waits_for_room() -> None:
+    told = Told()
+    await told.say("a", *[b"x"] * MAX_PACKETS, complete=False)
+    more = asyncio.create_task(told.playout.put("a", b"y"))
+    await settle()
+    assert not more.done()
+    told.slots(1)
+    await settle()
+    assert more.done()
+
+
+async def test_clearing_frees_who_waits_for_room() -> None:
+    told = Told()
+    await told.say("a", *[b"x"] * MAX_PACKETS, complete=False)
+    more = asyncio.create_task(told.playout.put("a", b"y"))
+    await settle()
+    told.playout.clear()
+    await more
+    assert told.slots(1) == [None]
