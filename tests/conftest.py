@@ -1,10 +1,14 @@
 """Fixtures for every test."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
+
+from bench.server import Server, running_server
 
 # A busy machine is no failure: each test has the global time-out instead.
 settings.register_profile("no deadline", deadline=None)
@@ -17,3 +21,11 @@ def weights() -> Callable[[str], Path]:
     from engines.weights import directory
 
     return directory
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def server() -> AsyncIterator[Server]:
+    """One real server with the real models, for everything that needs one."""
+    async with running_server("--log-level", "warning") as running:
+        print(f"server ready after {running.ready_s:.1f} s", file=sys.stderr)
+        yield running

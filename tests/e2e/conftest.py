@@ -1,7 +1,6 @@
-"""One real server with the real models for all end-to-end tests."""
+"""A stock client, and a file, for the end-to-end tests."""
 
 import io
-import sys
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -11,14 +10,7 @@ import pytest_asyncio
 import soundfile
 
 import recordings
-from bench.server import Server, running_server
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def server() -> AsyncIterator[Server]:
-    async with running_server("--log-level", "warning") as running:
-        print(f"server ready after {running.ready_s:.1f} s", file=sys.stderr)
-        yield running
+from bench.server import Server
 
 
 @pytest_asyncio.fixture
