@@ -8,6 +8,7 @@ from typing import TypeVar
 from fakes.graph import FakeGraph, silence, tone
 from sessions.commands import AppendAudio, Command, CommandRefused
 from sessions.events import Event
+from sessions.playout import ClientPlayout, Playout
 from sessions.settings import VoiceSettings
 from sessions.voice import VoiceSession
 from sessions.voice_config import TurnDetection, VoiceConfig
@@ -85,7 +86,10 @@ async def settle() -> None:
 
 @asynccontextmanager
 async def talking(
-    graph: FakeGraph | None = None, settings: VoiceSettings | None = None, voice_config: VoiceConfig | None = None
+    graph: FakeGraph | None = None,
+    settings: VoiceSettings | None = None,
+    voice_config: VoiceConfig | None = None,
+    playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
 ) -> AsyncGenerator[VoiceClient, None]:
     """An open session and its client; checks afterwards that nothing of it is left."""
     graph = graph or FakeGraph()
@@ -97,7 +101,7 @@ async def talking(
 
     before = asyncio.all_tasks()
     session = VoiceSession(
-        graph, voice_config or config(), settings or VoiceSettings(), VOICES, "sess_1", 7, lambda: client.now_s, ids
+        graph, voice_config or config(), settings or VoiceSettings(), VOICES, "sess_1", 7, lambda: client.now_s, ids, playout
     )
     client = VoiceClient(session, graph)
     async with asyncio.TaskGroup() as around:

@@ -1,0 +1,21 @@
+"""A playout of the server's side that plays nothing: a test says what was heard when it is cleared."""
+
+from sessions.playout import Heard
+
+
+class FakePlayout:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.unfinished: tuple[Heard, ...] = ()
+        """What the next `clear` finds in it."""
+
+    def hold(self) -> None:
+        self.told.append("hold")
+
+    def resume(self) -> None:
+        self.told.append("resume")
+
+    def clear(self) -> tuple[Heard, ...]:
+        self.told.append("clear")
+        cleared, self.unfinished = self.unfinished, ()
+        return cleared
