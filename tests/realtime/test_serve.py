@@ -1,82 +1,20 @@
 """`antiphon serve` as a process, with worker processes that run a fake model."""
 
-import asyncio
 import os
-import re
 import signal
-import sys
-import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 import aiohttp
 import pytest
 
-DEPLOYMENT = """
-pipeline: fakes.pipelines:ECHOES
-workers:
-  one: {{stages: [first, second]}}
-stages:
-  first: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
-  second: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
-"""
+from fakes.served import Serve, serving_echoes
+
 STOP_LIMIT_S = 5.0
-
-
-class Served:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.url = ""
-        self.said: list[str] = []
-
-    async def until(self, pattern: str) -> re.Match[str]:
-        """The next line that it prints with this in it."""
-        assert self.process.stdout is not None
-        async with asyncio.timeout(30):
-            while line := (await self.process.stdout.readline()).decode():
-                self.said.append(line)
-                if found := re.search(pattern, line):
-                    return found
-        raise AssertionError(f"it ended without {pattern!r}, having said {self.said}")
-
-    async def stop(self, *signals: signal.Signals) -> tuple[int, float]:
-        """Exit code, and seconds from the first signal to the end."""
-        started = time.monotonic()
-        for number in signals:
-            self.process.send_signal(number)
-        return await self.process.wait(), time.monotonic() - started
-
-    async def ready_status(self) -> int:
-        async with aiohttp.ClientSession() as http, http.get(f"{self.url}/readyz") as answer:
-            return answer.status
-
-
-Serve: TypeAlias = Callable[[], AbstractAsyncContextManager[Served]]
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Serve:
-    file = tmp_path / "echoes.yaml"
-    file.write_text(DEPLOYMENT.format(folder=tmp_path))
-
-    @asynccontextmanager
-    async def run() -> AsyncGenerator[Served]:
-        command = (sys.executable, "-m", "realtime.cli", "serve", "--port", "0", "--deployment", str(file))
-        process = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, env=os.environ | {"PYTHONPATH": "tests"}
-        )
-        served = Served(process)
-        try:
-            served.url = (await served.until(r"listening on (\S+)"))[1]
-            yield served
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-
-    return run
+    return serving_echoes(tmp_path)
 
 
 def children(pid: int) -> list[int]:
