@@ -223,12 +223,20 @@ def test_events_come_in_a_legal_order_for_any_input(runs: list[tuple[bool, int, 
                 events.append(event)
                 if isinstance(event, PauseBegan) and hint is not None:
                     events += detector.hint(event.pause, hint)
-    in_turn = paused = False
+    in_turn = paused = suspected = False
     for event in events:
         match event:
+            case OnsetSuspected():
+                assert not in_turn
+                assert not suspected
+                suspected = True
+            case OnsetDenied():
+                assert suspected
+                suspected = False
             case SpeechBegan():
                 assert not in_turn
-                in_turn = True
+                assert suspected
+                in_turn, suspected = True, False
             case PauseBegan():
                 assert in_turn
                 assert not paused
