@@ -1,5 +1,7 @@
 """The voice page, as someone who uses it finds things on it."""
 
+from collections.abc import Mapping
+
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from browser.ears import heard
@@ -57,7 +59,7 @@ class VoicePage:
             "([kind, count]) => ears.said(kind) >= count", arg=[kind, count], polling=50, timeout=timeout_ms
         )
 
-    async def order(self, session: dict[str, object]) -> None:
+    async def order(self, session: Mapping[str, object]) -> None:
         """Change the session beside the page's back, over its own data channel; returns when the server has."""
         before = sum(told.kind == "session.updated" for told in (await heard(self.page)).events)
         await self.page.evaluate(

@@ -13,6 +13,13 @@ async def metric(server: Server, name: str) -> dict[str, float]:
     return {labels.split('stage="')[1].split('"')[0]: float(value) for labels, value in samples}
 
 
+async def value(server: Server, name: str) -> float:
+    """A metric without labels."""
+    async with aiohttp.ClientSession() as http, http.get(f"{server.url}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
+
 async def counters(server: Server) -> dict[str, float]:
     """What each engine has produced so far."""
     return await metric(server, "antiphon_stage_produced_total")

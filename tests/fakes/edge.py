@@ -13,10 +13,12 @@ from fakes.graph import FakeGraph
 from realtime.app import build_app
 from realtime.catalogue import Catalogue
 from realtime.context import AppContext
+from realtime.listener import listen
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.server import seats
 from realtime.settings import ServerSettings
+from realtime.tls import Certificate
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.voice_sessions import VoiceSessions
 from strict_client import StrictClient
@@ -71,14 +73,15 @@ def edge_context(
 
 
 @asynccontextmanager
-async def serving(context: AppContext) -> AsyncGenerator[str]:
-    """The app on a free port of loopback, set up as the real server does; gives its URL."""
+async def serving(context: AppContext, port: int = 0, certificate: Certificate | None = None) -> AsyncGenerator[str]:
+    """The app on loopback, on a free port when none is named, set up as the real server does; gives its URL."""
     runner = web.AppRunner(build_app(context), handler_cancellation=True, shutdown_timeout=1.0, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}"
+        with listen("127.0.0.1", port, certificate) as listener:
+            accepting = await listener.accept(runner)
+            yield listener.url
+            accepting.close()
     finally:
         await runner.cleanup()
 
