@@ -10,6 +10,7 @@ from realtime.settings import API_KEY_VARIABLE
 from realtime.talk.conversation import Conversation, TalkFailed
 from realtime.talk.question import WavError, read_wav
 from realtime.talk.speaker import CannotSave, open_speaker
+from realtime.talk.trust import trusted
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="?", help="WAV file with what you say, any rate and channels; - reads it from stdin")
     parser.add_argument("--text", help="say this in writing instead")
     parser.add_argument("--url", default=DEFAULT_URL, help=f"where the server is (default {DEFAULT_URL})")
+    parser.add_argument("--cacert", type=Path, metavar="FILE", help="certificate in PEM to trust for https, besides the system's")
     parser.add_argument("--voice", help="who answers (default: the server's first voice)")
     parser.add_argument("--out", type=Path, help="WAV file for the answer (default answer.wav when nothing here can play)")
     parser.add_argument("--no-play", action="store_true", help="do not play the answer, save it")
@@ -53,7 +55,7 @@ async def _talk(arguments: argparse.Namespace) -> None:
     pcm = None if arguments.question is None else read_wav(arguments.question)
     async with (
         open_speaker(arguments.out, play=not arguments.no_play) as speaker,
-        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say) as conversation,
+        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say, trusted(arguments.cacert)) as conversation,
     ):
         if arguments.voice is not None:
             await conversation.choose_voice(arguments.voice)

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import itertools
 import json
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -14,7 +15,7 @@ import msgspec
 
 from realtime.talk.address import server_address
 from realtime.talk.question import RATE_HZ
-from realtime.talk.refusals import why_refused
+from realtime.talk.refusals import TalkFailed, why_refused
 from realtime.together import together
 
 CHUNK_S = 0.1
@@ -25,10 +26,6 @@ NO_SPEECH_S = 1.5
 """And when the server has noticed no beginning either."""
 
 Hear: TypeAlias = Callable[[bytes], None]
-
-
-class TalkFailed(Exception):
-    """The message is one sentence for a person."""
 
 
 class ErrorShown(msgspec.Struct):
@@ -61,12 +58,14 @@ class ServerEvent(msgspec.Struct):
 
 
 class Conversation:
-    """`say` gets what a person should read, `hear` of a question its answer's PCM16 at 24 kHz."""
+    """`say` gets what a person should read, `hear` of a question its answer's PCM16 at 24 kHz; `trust` says whose certificates
+    are accepted."""
 
-    def __init__(self, url: str, api_key: str | None, say: Callable[[str], None]) -> None:
+    def __init__(self, url: str, api_key: str | None, say: Callable[[str], None], trust: ssl.SSLContext) -> None:
         self._url = server_address(url)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._say = say
+        self._trust = trust
         self._resources = AsyncExitStack()
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._turn_begun = False
@@ -76,7 +75,8 @@ class Conversation:
         self._first_sound_s: float | None = None
 
     async def __aenter__(self) -> "Conversation":
-        http = await self._resources.enter_async_context(aiohttp.ClientSession(headers=self._headers))
+        connector = aiohttp.TCPConnector(ssl=self._trust)
+        http = await self._resources.enter_async_context(aiohttp.ClientSession(headers=self._headers, connector=connector))
         try:
             opening = http.ws_connect(f"{self._url}/v1/realtime", max_msg_size=0)
             self._socket = await self._resources.enter_async_context(opening)
@@ -84,6 +84,10 @@ class Conversation:
             why = await why_refused(http, self._url, refused.status)
             await self._resources.aclose()
             raise TalkFailed(f"the server at {self._url} refuses: {why}") from refused
+        except aiohttp.ClientConnectorCertificateError as strange:
+            await self._resources.aclose()
+            why = strange.certificate_error
+            raise TalkFailed(f"the server at {self._url} is not trusted ({why}); name its certificate with --cacert") from strange
         except (aiohttp.ClientError, ValueError) as unreachable:
             await self._resources.aclose()
             raise TalkFailed(f"no server answers at {self._url}; start one with: deploy/serve") from unreachable

@@ -6,6 +6,11 @@ from http import HTTPStatus
 import aiohttp
 import msgspec
 
+
+class TalkFailed(Exception):
+    """The message is one sentence for a person."""
+
+
 REASONS: Mapping[int, str] = {
     HTTPStatus.UNAUTHORIZED: "a key is needed, in the environment variable ANTIPHON_API_KEY",
     HTTPStatus.FORBIDDEN: "it does not answer to this host name; its operator can allow it",

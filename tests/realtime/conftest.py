@@ -1,7 +1,9 @@
 """The edge over a fake graph, on a real server on loopback."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,6 +12,7 @@ import pytest_asyncio
 
 from fakes.edge import Edge, ServeEdge, edge_context, serving
 from fakes.graph import FakeGraph
+from realtime.tls import Certificate
 
 
 @pytest.fixture
@@ -19,13 +22,15 @@ def graph() -> FakeGraph:
 
 @pytest_asyncio.fixture
 async def serve_edge(graph: FakeGraph) -> AsyncIterator[ServeEdge]:
-    """`await serve_edge(settings=…, api_key=…)`: an edge whose context differs from the default."""
+    """`await serve_edge(settings=…, api_key=…)`: an edge whose context differs from the default. With a `certificate` it
+    speaks TLS, and its client trusts the file `trust`."""
     async with AsyncExitStack() as stack:
 
-        async def serve(**changes: Any) -> Edge:
+        async def serve(certificate: Certificate | None = None, trust: Path | None = None, **changes: Any) -> Edge:
             context = edge_context(graph, **changes)
-            url = await stack.enter_async_context(serving(context))
-            http = await stack.enter_async_context(aiohttp.ClientSession())
+            url = await stack.enter_async_context(serving(context, certificate=certificate))
+            connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=trust))
+            http = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
             return Edge(context, graph, url, http)
 
         yield serve
