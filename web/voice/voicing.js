@@ -20,7 +20,7 @@ export class Voicing {
     const level = loudness(block);
     this.level = Math.max(level, this.level * 0.9);
     const loud = level > Math.max(this.least, this.overNoise * this.noise);
-    this.noise = level < this.noise ? level : Math.min(this.noise * 1.0008 + 1e-8, this.least * 4);
+    this.noise = level < this.noise ? level : Math.min(this.noise * 1.0003 + 1e-8, this.least * 4);
     this.recent.push(loud ? at : null);
     if (this.recent.length > 2 * this.run) this.recent.shift();
     const voiced = this.recent.filter((time) => time !== null);

@@ -10,8 +10,16 @@ export class Problem extends Error {
   }
 }
 
-export const STATES = {
-  idle: ["Ready when you are", "Nobody is speaking."],
+const IDLE = {
+  unknown: ["One moment", "Looking for the server."],
+  loading: ["Getting ready", "The models are being loaded. Start waits for them."],
+  ready: ["Ready when you are", "Nobody is speaking."],
+  failed: ["Ready, in part", "Some models are out of order; answers that need them will fail."],
+  draining: ["Closing", "The server is about to stop."],
+  unreachable: ["Nobody there", "The server does not answer."],
+};
+
+const STATES = {
   connecting: ["Connecting", "Your browser may ask for the microphone."],
   listening: ["Listening", "Nobody is speaking. Your turn."],
   hearing: ["You are speaking", "A short silence ends your turn."],
@@ -19,11 +27,18 @@ export const STATES = {
   speaking: ["Antiphon is speaking", "Speak, or press Escape, to interrupt."],
 };
 
-export const TEXT_STATES = {
+const TEXT_STATES = {
   connecting: ["Connecting", "By text, without sound."],
   listening: ["Your turn", "Write a line; the answer comes as text."],
   thinking: ["Thinking", "Antiphon has read it."],
   speaking: ["Antiphon is writing", "Press Escape to interrupt."],
+};
+
+// Who is speaking, large, and what that means. `shown` is a data-state other than error.
+export const stateWords = (shown, { transport, readiness, muted }) => {
+  if (shown === "idle") return IDLE[readiness.status];
+  if (muted && shown === "listening") return ["Muted", "Antiphon cannot hear you."];
+  return transport === "text" ? TEXT_STATES[shown] : STATES[shown];
 };
 
 export const READINESS = {
@@ -79,6 +94,8 @@ const PROBLEMS = {
   ],
   lost: ["The call was lost", "The connection broke off. What was said is still here; a new call begins a new conversation.", ["retry"]],
   server_stopped: ["The server has ended the call", "It was stopped or restarted. This page keeps looking for it.", []],
+  refused: ["The server could not do that", "The conversation goes on.", []],
+  page_failed: ["This page made a mistake", "Reload it. If it happens again, the browser's console tells more.", ["retry"]],
   server_failed: ["The server made a mistake", "Its log tells which. Trying again often helps.", ["retry", "text"]],
   unreachable: ["The server does not answer", "Is it still running? This page keeps looking for it.", []],
 };

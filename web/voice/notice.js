@@ -1,0 +1,53 @@
+// What is wrong, what to do, and the buttons that do it.
+
+import { make } from "./element.js";
+import { explain } from "./words.js";
+
+export class Notice {
+  #place;
+  #on;
+  #shown = null;
+
+  // `on.retry()`, `on.text()`, `on.key(key)`.
+  constructor(place, on) {
+    this.#place = place;
+    this.#on = on;
+  }
+
+  // null: all is well.
+  show(problem) {
+    if (problem === this.#shown) return;
+    this.#shown = problem;
+    this.#place.classList.toggle("shown", problem !== null);
+    if (problem === null) {
+      delete this.#place.dataset.problem;
+      this.#place.replaceChildren();
+      return;
+    }
+    const { title, advice, detail, ways } = explain(problem);
+    this.#place.dataset.problem = problem.code;
+    this.#place.replaceChildren(
+      make("h2", { class: "notice-title" }, title),
+      make("p", {}, advice),
+      ...(detail ? [make("p", { class: "notice-detail" }, detail)] : []),
+      ...ways.map((way) => this.#way(way)),
+    );
+  }
+
+  #way(way) {
+    if (way === "key") return this.#keyForm();
+    const button = make("button", { type: "button", class: "button" }, way === "retry" ? "Try again" : "Continue by text");
+    button.addEventListener("click", () => (way === "retry" ? this.#on.retry() : this.#on.text()));
+    return button;
+  }
+
+  #keyForm() {
+    const input = make("input", { id: "key", type: "password", autocomplete: "off", required: "" });
+    const form = make("form", { class: "key-form" }, make("label", { for: "key" }, "API key"), input, make("button", { class: "button" }, "Use this key"));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#on.key(input.value.trim());
+    });
+    return form;
+  }
+}

@@ -1,0 +1,303 @@
+// The page: the only module that knows all the others. What happens becomes state, and `render` shows the state.
+
+import { ConnectionPanel } from "./connection_panel.js";
+import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
+import { Devices } from "./devices.js";
+import { byId, write } from "./element.js";
+import { keepKey } from "./key.js";
+import { showReadiness } from "./loading_panel.js";
+import { Notice } from "./notice.js";
+import { isOpen, UNKNOWN, Watch } from "./readiness.js";
+import { Score } from "./score.js";
+import { checkKey } from "./signalling.js";
+import { TextCall } from "./text_call.js";
+import { Transcript } from "./transcript.js";
+import { Voice } from "./voice.js";
+import { showWaterfall } from "./waterfall.js";
+import { explain, Problem, stateWords } from "./words.js";
+
+const GONE_AFTER_LOOKS = 2;
+
+const main = byId("conversation");
+const start = byId("start");
+const stop = byId("stop");
+const interruptButton = byId("interrupt");
+const mute = byId("mute");
+const message = byId("message");
+const level = byId("level");
+
+const state = {
+  transport: "none", // none, voice, text
+  connecting: null, // what gives up an attempt
+  call: null,
+  muted: false,
+  lastWord: null, // why the server is about to end the call
+  problem: null,
+  readiness: UNKNOWN,
+  unanswered: 0, // looks in a row that got no answer
+  conversation: EMPTY,
+  quality: null,
+};
+
+const notice = new Notice(byId("notice"), { retry: () => begin("voice"), text: () => begin("text"), key: useKey });
+const transcript = new Transcript(byId("turns"));
+const score = new Score(byId("score"));
+const connection = new ConnectionPanel(byId("quality"), byId("figures"));
+const audio = byId("antiphon-voice");
+const devices = new Devices({
+  microphone: byId("microphone"),
+  speaker: byId("speaker"),
+  speakerField: byId("speaker-field"),
+  audio,
+  on: { microphone: changeMicrophone },
+});
+const loading = {
+  lamp: byId("readiness"),
+  word: byId("readiness-word"),
+  section: byId("loading"),
+  progress: byId("progress"),
+  list: byId("stages"),
+};
+const watch = new Watch(onReadiness);
+
+// The life of a call
+
+async function begin(transport) {
+  if (state.connecting !== null) return;
+  endCall();
+  const attempt = new AbortController();
+  Object.assign(state, { transport, connecting: attempt, problem: null, lastWord: null, muted: false, quality: null });
+  state.conversation = begun(state.conversation);
+  score.clear();
+  render();
+  try {
+    state.call = await open(transport, attempt.signal);
+    say(transport === "voice" ? "Connected. Antiphon is listening." : "Connected by text.");
+  } catch (error) {
+    state.transport = "none";
+    if (!attempt.signal.aborted) fail(error);
+  } finally {
+    if (state.connecting === attempt) state.connecting = null;
+    render();
+  }
+  devices.refresh();
+}
+
+async function open(transport, signal) {
+  const current = (tell) => (value) => signal.aborted || tell(value);
+  const on = {
+    event: current(onEvent),
+    ended: current(onEnded),
+    levels: current(onLevels),
+    quality: current((history) => change({ quality: history })),
+    microphoneGone: current(() => change({ problem: new Problem("microphone_gone") })),
+  };
+  const call = transport === "text" ? await TextCall.open({ on, signal }) : await Voice.open({ deviceId: devices.microphoneId, audio, on, signal });
+  if (!signal.aborted) return call;
+  call.close();
+  throw signal.reason;
+}
+
+function endCall() {
+  state.connecting?.abort();
+  state.call?.close();
+  Object.assign(state, { call: null, connecting: null, transport: "none", quality: null, conversation: ended(state.conversation) });
+  showLevel(0);
+}
+
+function onEnded(problem) {
+  endCall();
+  fail(state.lastWord ?? problem);
+  watch.look();
+}
+
+function fail(error) {
+  if (!(error instanceof Problem)) reportError(error);
+  change({ problem: error instanceof Problem ? error : new Problem("page_failed", { detail: String(error) }) });
+}
+
+// What comes in
+
+function onEvent(event) {
+  if (event.type === "error") return onServerError(event.error);
+  if (event.type === "conversation.item.truncated") state.call?.send({ type: "conversation.item.retrieve", item_id: event.item_id });
+  if (event.type === "response.created" && state.problem?.code === "refused") state.problem = null;
+  change({ conversation: reduce(state.conversation, event) });
+}
+
+function onServerError({ code, message: detail }) {
+  if (code === "server_draining") state.lastWord = new Problem("server_stopped");
+  else if (code === "session_limit_reached") state.lastWord = new Problem("full", { detail });
+  else change({ problem: new Problem("refused", { detail }) });
+}
+
+function onReadiness(readiness) {
+  const opened = isOpen(readiness) && !isOpen(state.readiness);
+  const reachable = readiness.status !== "unreachable";
+  state.unanswered = reachable ? 0 : state.unanswered + 1;
+  state.readiness = readiness;
+  if (state.unanswered >= GONE_AFTER_LOOKS && state.call !== null) {
+    endCall();
+    state.problem = new Problem("server_stopped");
+  }
+  if (!reachable && state.call === null && (state.problem === null || state.problem.code === "lost")) {
+    state.problem = new Problem(state.problem === null ? "unreachable" : "server_stopped");
+  }
+  if (reachable && ["unreachable", "not_ready"].includes(state.problem?.code)) state.problem = null;
+  if (opened && state.problem === null) knock();
+  render();
+}
+
+// Better to ask for the key now than after the microphone was allowed.
+async function knock() {
+  try {
+    await checkKey(AbortSignal.timeout(5000));
+  } catch (error) {
+    if (error instanceof Problem && error.code.startsWith("key_")) change({ problem: error });
+  }
+}
+
+function useKey(key) {
+  keepKey(key);
+  change({ problem: null });
+  knock();
+}
+
+let shownLevelAt = 0;
+
+function onLevels(report) {
+  score.add(report, state.muted);
+  if (report.at - shownLevelAt < 0.1 && report.at >= shownLevelAt) return;
+  shownLevelAt = report.at;
+  showLevel(state.muted ? 0 : Math.min(1, Math.sqrt(report.you / 0.25)));
+}
+
+function showLevel(share) {
+  level.setAttribute("aria-valuenow", String(Math.round(100 * share)));
+  level.firstElementChild.style.width = `${100 * share}%`;
+}
+
+// What people do
+
+function interrupt() {
+  if (!canInterrupt(state.conversation)) return;
+  state.call?.send({ type: "response.cancel" });
+  if (state.transport === "voice") state.call?.send({ type: "output_audio_buffer.clear" });
+}
+
+async function submit(text) {
+  if (state.call === null) await begin("text");
+  if (state.call === null) return;
+  interrupt();
+  const item = { type: "message", role: "user", content: [{ type: "input_text", text }] };
+  state.call.send({ type: "conversation.item.create", item });
+  state.call.send({ type: "response.create" });
+  if (message.value.trim() === text) message.value = "";
+}
+
+async function changeMicrophone(deviceId) {
+  if (state.transport !== "voice" || state.call === null) return;
+  try {
+    await state.call.useMicrophone(deviceId, state.muted);
+    change({ problem: null });
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function toggleMute() {
+  state.muted = !state.muted;
+  state.call?.setMuted(state.muted);
+  render();
+}
+
+// What is shown
+
+function change(changes) {
+  Object.assign(state, changes);
+  render();
+}
+
+function shownState() {
+  if (state.connecting !== null) return "connecting";
+  if (state.call !== null) return phase(state.conversation);
+  return state.problem === null ? "idle" : "error";
+}
+
+let rendering = false;
+
+function render() {
+  if (rendering) return;
+  rendering = true;
+  queueMicrotask(() => {
+    rendering = false;
+    paint();
+  });
+}
+
+function paint() {
+  const shown = shownState();
+  main.dataset.state = shown;
+  main.dataset.transport = state.transport;
+  const [title, detail] = shown === "error" ? [explain(state.problem).title, ""] : stateWords(shown, state);
+  write(byId("now"), title);
+  write(byId("now-detail"), detail);
+  notice.show(state.problem);
+  showReadiness(loading, state.readiness);
+  paintControls(shown);
+  transcript.show(state.conversation.turns);
+  byId("invitation").hidden = state.conversation.turns.length > 0;
+  showWaterfall(byId("timing"), byId("timing-table"), state.conversation.responses);
+  connection.show(state.transport === "voice" && state.call !== null ? (state.quality ?? []) : null, state.transport === "text" ? "text only" : "no call");
+}
+
+function paintControls(shown) {
+  const inCall = state.call !== null || state.connecting !== null;
+  const voice = state.transport === "voice" && state.call !== null;
+  const [appears, goes] = inCall ? [stop, start] : [start, stop];
+  const hadFocus = document.activeElement === goes;
+  appears.hidden = false;
+  goes.hidden = true;
+  start.disabled = !isOpen(state.readiness);
+  interruptButton.disabled = state.call === null || !canInterrupt(state.conversation);
+  mute.disabled = !voice;
+  mute.setAttribute("aria-pressed", String(state.muted && voice));
+  main.toggleAttribute("data-muted", state.muted && voice);
+  byId("send").disabled = shown === "connecting" || (state.call === null && !isOpen(state.readiness));
+  if (hadFocus) appears.focus();
+}
+
+function say(words) {
+  write(byId("announcer"), words);
+}
+
+start.addEventListener("click", () => begin("voice"));
+stop.addEventListener("click", () => {
+  endCall();
+  say("The call has ended.");
+  render();
+});
+interruptButton.addEventListener("click", interrupt);
+mute.addEventListener("click", toggleMute);
+byId("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = message.value.trim();
+  if (text !== "") submit(text);
+});
+message.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  if (!byId("send").disabled) byId("composer").requestSubmit();
+});
+for (const opener of document.querySelectorAll(".opener")) opener.addEventListener("click", () => submit(opener.textContent));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.isComposing) interrupt();
+});
+window.addEventListener("pagehide", () => {
+  endCall();
+  render();
+});
+
+devices.refresh();
+render();
+watch.look();
