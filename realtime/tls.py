@@ -62,8 +62,9 @@ def own_certificate(settings: ServerSettings) -> Certificate | None:
 
 def _check_dates(file: Path) -> None:
     """Raises TlsError. A certificate that is out of date is used all the same: its owner may well be about to renew it."""
+    chain = _read("tls_cert", file)
     try:
-        own = x509.load_pem_x509_certificates(_read("tls_cert", file))[0]
+        own = x509.load_pem_x509_certificates(chain)[0]
     except ValueError as wrong:
         raise TlsError("tls_cert", file, "expected a certificate in PEM, got something else") from wrong
     now = datetime.now(UTC)

@@ -42,6 +42,12 @@ class Served:
                     return found
         raise AssertionError(f"it ended without {pattern!r}, having said {self.said}")
 
+    async def logs(self, words: str) -> None:
+        """Until this stands in its log."""
+        async with asyncio.timeout(30):
+            while words not in self.log.read_text():  # noqa: ASYNC110 (a file rings no bell)
+                await asyncio.sleep(0.01)
+
     async def stop(self, *signals: signal.Signals) -> tuple[int, float]:
         """Exit code, and seconds from the first signal to the end."""
         started = time.monotonic()
