@@ -11,7 +11,7 @@ from realtime.errors import Refusal, shown
 MAX_OFFER_CHARACTERS = 64 << 10
 MAX_SECTIONS = 32
 MAX_CANDIDATES = 8
-"""More are not worth their checks: the client finds this server by the answer's candidates, and is then known by its own checks."""
+"""More are not worth their checks: the client finds this server by the answer, and then its own checks tell where it is."""
 DEFAULT_MAX_MESSAGE_BYTES = 65_536
 """Of a client that names none (RFC 8841, section 6)."""
 DEFAULT_SCTP_PORT = 5000
@@ -224,7 +224,11 @@ def _bundle(session: Attributes, mids: list[str | None]) -> tuple[str, ...]:
 
 def _direction(*levels: Attributes) -> Direction:
     """Of the section, or else of the session."""
-    return next((ours for attributes in levels for name, ours in _OURS.items() if name in attributes), "sendrecv")
+    for attributes in levels:
+        for theirs, ours in _OURS.items():
+            if theirs in attributes:
+                return ours
+    return "sendrecv"
 
 
 def _setup(value: str | None) -> Setup:

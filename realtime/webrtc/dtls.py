@@ -1,0 +1,70 @@
+"""DTLS and SRTP over the ICE link. aiortc's transport does the cryptography; what it decrypts comes out here at once."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import cast
+
+from aiortc import RTCCertificate, RTCDtlsFingerprint, RTCDtlsParameters, RTCDtlsTransport, RTCIceTransport
+
+from realtime.webrtc.ice import IceLink
+from realtime.webrtc.offer import Offer
+
+log = logging.getLogger(__name__)
+
+
+class SecureLink(RTCDtlsTransport):
+    """`on_rtp`, `on_rtcp` get decrypted packets in the order of arrival. `ended` is set once it has closed or failed."""
+
+    def __init__(self, ice: IceLink, offer: Offer, on_rtp: Callable[[bytes], None], on_rtcp: Callable[[bytes], None]) -> None:
+        super().__init__(cast(RTCIceTransport, _Carrier(ice)), [RTCCertificate.generateCertificate()])
+        self.ended = asyncio.Event()
+        self._on_rtp = on_rtp
+        self._on_rtcp = on_rtcp
+        self._remote = RTCDtlsParameters([RTCDtlsFingerprint(known.algorithm, known.value) for known in offer.fingerprints])
+        self._set_role("client" if offer.setup == "active" else "server")
+        self.on("statechange", self._state_changed)
+
+    @property
+    def fingerprints(self) -> tuple[tuple[str, str], ...]:
+        """Algorithm and value, of our certificate."""
+        return tuple((ours.algorithm, ours.value) for ours in self.getLocalParameters().fingerprints)
+
+    async def connect(self) -> None:
+        """The handshake. Raises ConnectionError when it fails, also because the certificate is not the one that was offered."""
+        await self.start(self._remote)
+        if self.state != "connected":
+            raise ConnectionError("the DTLS handshake failed")
+
+    async def send(self, data: bytes) -> None:
+        """An RTP or RTCP packet, to be encrypted. Raises ConnectionError when not connected."""
+        await self._send_rtp(data)
+
+    async def close(self) -> None:
+        """Tells the client, in any state; afterwards no task is left."""
+        pump = self._task
+        await self.stop()
+        if pump is not None:
+            await asyncio.wait([pump])
+            if not pump.cancelled() and (failure := pump.exception()) is not None:
+                log.error("a call's packets could not be handled", exc_info=failure)
+        self.remove_all_listeners()
+
+    def _state_changed(self) -> None:
+        if self.state in ("closed", "failed"):
+            self.ended.set()
+
+    async def _handle_rtp_data(self, data: bytes, arrival_time_ms: int) -> None:
+        self._on_rtp(data)
+
+    async def _handle_rtcp_data(self, data: bytes) -> None:
+        self._on_rtcp(data)
+
+
+class _Carrier:
+    """What aiortc's DTLS needs of an ICE transport."""
+
+    def __init__(self, ice: IceLink) -> None:
+        self.role = "controlled"
+        self._recv = ice.recv
+        self._send = ice.send

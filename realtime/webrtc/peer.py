@@ -1,0 +1,127 @@
+"""The answering side of one WebRTC connection: an ICE link, DTLS and SRTP on it, one audio stream each way, one data channel."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+
+from realtime.together import together
+from realtime.webrtc.answer import Ours, write_answer
+from realtime.webrtc.audio_streams import AudioStreams
+from realtime.webrtc.channel import MAX_MESSAGE_BYTES, ChannelClosed, EventsChannel, MessageTooLarge
+from realtime.webrtc.dtls import SecureLink
+from realtime.webrtc.ice import IceLink
+from realtime.webrtc.offer import Offer
+from realtime.webrtc.packets import AudioPacket, PacketSource
+from realtime.webrtc.settings import WebRtcSettings
+
+__all__ = ["ChannelClosed", "MessageTooLarge", "Peer"]
+
+log = logging.getLogger(__name__)
+
+
+class Peer:
+    """`answer` once, then it lives in a task of its own until either side ends it; `close` in any state.
+
+    connected: ICE and DTLS are up, media flows. closed: it failed or was closed by either side, and nothing of it is left.
+    channel_open: the client has opened `oai-events`.
+    """
+
+    def __init__(
+        self,
+        settings: WebRtcSettings,
+        source: PacketSource,
+        on_packet: Callable[[AudioPacket], None],
+        on_message: Callable[[str | bytes], None],
+    ) -> None:
+        self.connected = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.channel_open = asyncio.Event()
+        self.has_channel = False
+        self._settings = settings
+        self._source = source
+        self._on_packet = on_packet
+        self._on_message = on_message
+        self._stop = asyncio.Event()
+        self._channel: EventsChannel | None = None
+        self._life: asyncio.Task[None] | None = None
+
+    async def answer(self, offer: Offer) -> str:
+        """The SDP answer. Raises Refusal (503) when no UDP port is free, ConnectionError after `close`."""
+        ice = IceLink(self._settings, offer)
+        try:
+            await ice.gather_candidates()
+            if self._stop.is_set():
+                raise ConnectionError("closed before it was answered")
+        except BaseException:
+            await ice.close()
+            raise
+        streams = AudioStreams(offer, self._on_packet)
+        link = SecureLink(ice, offer, streams.receive, streams.receive_report)
+        self.has_channel = offer.has_channel
+        if offer.has_channel:
+            self._channel = EventsChannel(link, offer, self._on_message, self.channel_open)
+        self._life = asyncio.create_task(self._live(ice, link, streams, self._channel))
+        return write_answer(offer, _ours(ice, link, streams))
+
+    async def send(self, text: bytes) -> None:
+        """On `oai-events`, as a text message. Waits until it is open, and while more than 256 KiB wait. Raises ChannelClosed,
+        MessageTooLarge."""
+        if self._channel is None:
+            raise ChannelClosed
+        await self._channel.send(text)
+
+    async def close(self) -> None:
+        """Within two seconds; afterwards no task, thread, socket or descriptor is left."""
+        self._stop.set()
+        if self._life is None:
+            self.closed.set()
+        await self.closed.wait()
+
+    async def _live(self, ice: IceLink, link: SecureLink, streams: AudioStreams, channel: EventsChannel | None) -> None:
+        """The transport's one funnel."""
+        try:
+            await together(self._until_stopped(), self._talk(ice, link, streams, channel))
+        except ConnectionError as end:
+            log.info("a peer ends: %s", end)
+        except Exception:
+            log.exception("a peer failed")
+        finally:
+            if channel is not None:
+                await channel.close()
+            await link.close()
+            await ice.close()
+            self.closed.set()
+
+    async def _talk(self, ice: IceLink, link: SecureLink, streams: AudioStreams, channel: EventsChannel | None) -> None:
+        await ice.connect()
+        await link.connect()
+        self.connected.set()
+        if channel is not None:
+            await channel.open()
+        await together(streams.send(self._source, link), streams.report(link), _until_ended(link))
+
+    async def _until_stopped(self) -> None:
+        await self._stop.wait()
+        raise ConnectionError("closed by this side")
+
+
+async def _until_ended(link: SecureLink) -> None:
+    await link.ended.wait()
+    raise ConnectionError("closed by the client, or lost")
+
+
+def _ours(ice: IceLink, link: SecureLink, streams: AudioStreams) -> Ours:
+    candidates = ice.announced_candidates()
+    return Ours(
+        host=candidates[0].host,
+        port=candidates[0].port,
+        candidates=tuple(candidate.to_sdp() for candidate in candidates),
+        ice_username=ice.local_username,
+        ice_password=ice.local_password,
+        fingerprints=link.fingerprints,
+        ssrc=streams.ssrc,
+        cname=streams.cname,
+        session_id=secrets.randbits(62),
+        max_message_bytes=MAX_MESSAGE_BYTES,
+    )
