@@ -30,7 +30,7 @@ _GET_LOOKAHEAD = 4027
 
 
 class NotOpus(ValueError):
-    """The packet cannot be decoded. The decoder goes on as if it had never come."""
+    """The packet cannot be decoded. The decoder can go on with the next one."""
 
 
 class OpusError(RuntimeError):
@@ -63,10 +63,9 @@ class OpusEncoder:
 
     def encode(self, pcm: bytes) -> bytes:
         """One packet of PCM16, exactly `frame_samples` long. Raises ValueError."""
-        if len(pcm) != self.frame_samples * BYTES_PER_SAMPLE:
-            raise ValueError(
-                f"pcm: expected {self.frame_samples * BYTES_PER_SAMPLE} bytes, a frame of {FRAME_MS} ms; got {len(pcm)}"
-            )
+        expected = self.frame_samples * BYTES_PER_SAMPLE
+        if len(pcm) != expected:
+            raise ValueError(f"pcm: expected {expected} bytes, a frame of {FRAME_MS} ms; got {len(pcm)}")
         size = _checked(self._library.opus_encode(self._state, pcm, self.frame_samples, self._packet, MAX_PACKET_BYTES))
         return ctypes.string_at(self._packet, size)
 
@@ -119,7 +118,11 @@ class OpusDecoder:
 
 @cache
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(_found())
+    path = library_path()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as unreadable:
+        raise OpusError(f"{path} cannot be loaded: {unreadable}") from unreadable
     pointer, size, code = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int
     bytes_or_null = ctypes.c_char_p
     library.opus_encoder_get_size.argtypes = [code]
@@ -133,8 +136,8 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _found() -> str:
-    """The library that PyAV's wheel brings, else the system's."""
+def library_path() -> str:
+    """The library that PyAV's wheel brings, else the system's. Raises OpusError."""
     if (av := find_spec("av")) is not None and av.origin is not None:
         beside = Path(av.origin).parents[1] / "av.libs"
         if bundled := sorted(beside.glob("libopus-*.so*")):

@@ -10,7 +10,7 @@ SAMPLES_PER_FRAME = RATE_HZ * FRAME_MS // 1000
 BYTES_PER_SAMPLE = 2
 
 OPUS_SILENCE = b"\xf8\xff\xfe"
-"""A 20 ms mono packet of digital silence: CELT, fullband, one frame, in which only the silence flag is set (RFC 6716, 3.1 and 4.3).
+"""A 20 ms mono packet of digital silence: one fullband CELT frame in which only the silence flag is set (RFC 6716, 3.1, 4.3).
 
 As a change of coding mode it fades what sounds and resets the listener's decoder, so a fresh encoder's packets may follow it.
 """

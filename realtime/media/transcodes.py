@@ -1,5 +1,6 @@
 """One job in the media worker: a thread that takes pieces of input and gives pieces of output, within its windows."""
 
+import io
 import logging
 import queue
 import threading
@@ -116,12 +117,12 @@ class Decoding(Transcode):
         self._order = order
 
     def _work(self) -> None:
-        upload = bytearray()
+        upload = io.BytesIO()  # gives its bytes without copying them, which would hold up everybody's calls
         while (data := self._take()) is not None:
-            upload += data
-            if len(upload) > MAX_FILE_BYTES:
+            upload.write(data)
+            if upload.tell() > MAX_FILE_BYTES:
                 raise NotAudio(f"more than {MAX_FILE_BYTES} bytes, which is what is allowed")
-        self._give(decoded(bytes(upload), self._order.rate))
+        self._give(decoded(upload.getvalue(), self._order.rate))
 
 
 class Speaking(Transcode):
