@@ -1,1 +1,1 @@
-"""Speech over WebRTC: calls, their media and their data channel. Only `ice`, `dtls`, `channel` and `audio_streams` know aiortc."""
+"""Speech over WebRTC: calls, their media and their data channel. Only `ice`, `dtls`, `channel`, `audio_streams` know aiortc."""
