@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
 import shutil
 import signal
+import socket
 import ssl
+import sys
 from pathlib import Path
 
 import aiohttp
@@ -28,6 +31,10 @@ def trusting(pair: Pair) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=pair.cert)
 
 
+def port_of(url: str) -> int:
+    return int(url.rsplit(":", 1)[1])
+
+
 async def answers(url: str, trust: ssl.SSLContext) -> bool:
     async with aiohttp.ClientSession() as http, http.get(f"{url}/healthz", ssl=trust) as answer:
         return answer.status == 200
@@ -44,26 +51,39 @@ async def test_rest_and_sessions_over_tls(serve_edge: ServeEdge, pair: Pair) -> 
         assert answer.status == 403  # whoever stands between may have written that page
 
 
-async def test_old_versions_are_not_spoken(serve_edge: ServeEdge, pair: Pair, recwarn: pytest.WarningsRecorder) -> None:
-    edge = await serve_edge(certificate=Certificate(*pair), trust=pair.cert)
-    for newest, spoken in ((ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)):
-        trust = trusting(pair)
-        trust.set_ciphers("DEFAULT@SECLEVEL=0")
-        trust.minimum_version = ssl.TLSVersion.TLSv1
-        trust.maximum_version = newest
+def spoken(url: str, trust: ssl.SSLContext) -> str | None:
+    """The version that both sides agree on."""
+    with socket.create_connection(("127.0.0.1", port_of(url))) as plain:
         try:
-            assert await answers(edge.url, trust) == spoken
-        except aiohttp.ClientConnectorError:
-            assert not spoken
-    recwarn.clear()  # the standard library deprecates the old ones as well
+            with trust.wrap_socket(plain, server_hostname="localhost") as secured:
+                return secured.version()
+        except ssl.SSLError:
+            return None
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("newest", "version"),
+    [(ssl.TLSVersion.TLSv1_1, None), (ssl.TLSVersion.TLSv1_2, "TLSv1.2"), (ssl.TLSVersion.TLSv1_3, "TLSv1.3")],
+)
+async def test_old_versions_are_not_spoken(
+    serve_edge: ServeEdge, pair: Pair, newest: ssl.TLSVersion, version: str | None
+) -> None:
+    edge = await serve_edge(certificate=Certificate(*pair), trust=pair.cert)
+    trust = trusting(pair)
+    trust.set_ciphers("DEFAULT@SECLEVEL=0")
+    trust.minimum_version = ssl.TLSVersion.TLSv1
+    trust.maximum_version = newest
+    assert await asyncio.to_thread(spoken, edge.url, trust) == version
 
 
 async def test_a_handshake_that_never_ends_is_ended(serve_edge: ServeEdge, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "TLS_STEP_S", 0.1)
     edge = await serve_edge(certificate=Certificate(*pair), trust=pair.cert)
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(edge.url.rsplit(":", 1)[1]))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(edge.url))
     assert await reader.read() == b""
     writer.close()
+    await writer.wait_closed()
 
 
 async def test_a_served_process_speaks_tls_and_takes_a_renewed_certificate(tmp_path: Path, pair: Pair) -> None:
@@ -97,19 +117,27 @@ async def test_a_served_process_speaks_tls_and_takes_a_renewed_certificate(tmp_p
     assert "Traceback" not in served.log.read_text()
 
 
-async def test_talk_trusts_what_it_is_told_to(
-    serve_edge: ServeEdge, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def talk(url: str, folder: Path, *options: str, **environment: str) -> tuple[int | None, str]:
+    """As a process of its own: exit code and what it says."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "realtime.cli", "talk", "--text", "Hello", "--url", url),
+        *("--no-play", "--out", str(folder / "answer.wav"), *options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=os.environ | environment,
+    )
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+async def test_talk_trusts_what_it_is_told_to(serve_edge: ServeEdge, pair: Pair, tmp_path: Path) -> None:
     edge = await serve_edge(certificate=Certificate(*pair), trust=pair.cert)
-    monkeypatch.chdir(tmp_path)
-    ask = ["talk", "--text", "Hello", "--no-play", "--url", edge.url]
-    assert await asyncio.to_thread(main, ask) == 1
-    said = capsys.readouterr().err
-    assert f"the server at {edge.url} is not trusted" in said
-    assert "--cacert" in said
-    assert await asyncio.to_thread(main, [*ask, "--cacert", str(pair.cert)]) == 0
-    monkeypatch.setenv("SSL_CERT_FILE", str(pair.cert))
-    assert await asyncio.to_thread(main, ask) == 0
+    code, said = await talk(edge.url, tmp_path)
+    assert code == 1
+    assert said.startswith(f"antiphon talk: the server at {edge.url} is not trusted (")
+    assert said.endswith("name its certificate with --cacert\n")
+    assert (await talk(edge.url, tmp_path, "--cacert", str(pair.cert)))[0] == 0
+    assert (await talk(edge.url, tmp_path, SSL_CERT_FILE=str(pair.cert)))[0] == 0
 
 
 @pytest.mark.parametrize(("file", "why"), [("nosuch.pem", "it cannot be read: No such file"), ("junk", "expected a certificate")])
