@@ -87,7 +87,10 @@ class Conversation:
         except aiohttp.ClientConnectorCertificateError as strange:
             await self._resources.aclose()
             why = strange.certificate_error
-            raise TalkFailed(f"the server at {self._url} is not trusted ({why}); name its certificate with --cacert") from strange
+            fault = why.verify_message if isinstance(why, ssl.SSLCertVerificationError) else str(why)
+            raise TalkFailed(
+                f"the server at {self._url} is not trusted ({fault}); name its certificate with --cacert"
+            ) from strange
         except (aiohttp.ClientError, ValueError) as unreachable:
             await self._resources.aclose()
             raise TalkFailed(f"no server answers at {self._url}; start one with: deploy/serve") from unreachable

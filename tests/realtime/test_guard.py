@@ -1,6 +1,7 @@
 """No web page drives a server on loopback, and no stranger one that is open to others."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 import aiohttp
@@ -77,6 +78,17 @@ async def test_a_request_without_an_origin_says_where_it_comes_from(edge: Edge, 
     assert await status(edge, {"Sec-Fetch-Site": site}) == expected
 
 
+LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+async def test_a_link_on_another_page_leads_to_ours(edge: Edge) -> None:
+    assert await status(edge, LINK) == 200
+    assert await status(edge, LINK | {"Sec-Fetch-Dest": "iframe"}) == 403
+    assert await status(edge, LINK | {"Sec-Fetch-Mode": "no-cors"}) == 403
+    assert await status(edge, LINK, "/v1/models") == 403
+    assert await status(edge, LINK, method="POST") == 403
+
+
 async def test_our_own_pages_may_call(edge: Edge) -> None:
     assert await status(edge, {"Origin": edge.url}) == 200
     assert await handshake_status(edge, {"Origin": edge.url}) == 101
@@ -137,6 +149,66 @@ def test_without_a_key_only_loopback_is_served(host: str) -> None:
     with pytest.raises(ExposureRefused, match="ANTIPHON_API_KEY"):
         check_exposure(ServerSettings(host=host), None)
     check_exposure(ServerSettings(host=host), "key")
+
+
+PROXY = ServerSettings(trusted_proxies=("127.0.0.1",), allowed_hosts=("voice.example",))
+PASSED_ON = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "voice.example"}
+
+
+def test_behind_a_proxy_loopback_is_not_this_machine_alone() -> None:
+    with pytest.raises(ExposureRefused, match=r"server\.trusted_proxies: .* set ANTIPHON_API_KEY"):
+        check_exposure(PROXY, None)
+    check_exposure(PROXY, "key")
+
+
+async def test_behind_a_proxy_host_and_origin_are_those_of_the_client(
+    serve_edge: ServeEdge, caplog: pytest.LogCaptureFixture
+) -> None:
+    edge = await serve_edge(settings=PROXY)
+    page = {"Origin": "https://voice.example"}
+    with caplog.at_level(logging.INFO, "realtime.access"):
+        assert await status(edge, PASSED_ON | page, "/v1/models") == 200
+    assert caplog.records[-1].getMessage().endswith(" for 192.0.2.7")
+    assert await handshake_status(edge, PASSED_ON | page) == 101
+    assert await status(edge, {"Host": "voice.example", "X-Forwarded-Proto": "https"} | page) == 200
+    assert await status(edge, {"Forwarded": "for=192.0.2.7;host=voice.example;proto=https"} | page) == 200
+    assert await status(edge, PASSED_ON | {"Origin": "https://voice.example:443"}) == 200
+    assert await status(edge, PASSED_ON | {"X-Forwarded-Host": "voice.example:443"} | page) == 200
+    for stranger in ("http://voice.example", "https://voice.example:8443", "https://evil.example", "null"):
+        assert await status(edge, PASSED_ON | {"Origin": stranger}) == 403
+        assert await handshake_status(edge, PASSED_ON | {"Origin": stranger}) == 403
+    assert await status(edge, PASSED_ON | {"X-Forwarded-Host": "evil.example"}) == 403
+    assert await status(edge, {"Forwarded": 'for="192.0.2.7'}) == 400
+
+
+async def test_what_others_than_our_proxy_say_is_not_believed(serve_edge: ServeEdge, caplog: pytest.LogCaptureFixture) -> None:
+    edge = await serve_edge(settings=ServerSettings(trusted_proxies=("10.0.0.0/8",), allowed_hosts=("voice.example",)))
+    with caplog.at_level(logging.INFO, "realtime.access"):
+        assert await status(edge, PASSED_ON, "/v1/models") == 200
+    assert caplog.records[-1].getMessage().endswith(" for 127.0.0.1")
+    assert await status(edge, PASSED_ON | {"Origin": "https://voice.example"}) == 403
+    assert await status(edge, {"Host": "evil.example", "X-Forwarded-Host": "localhost"}) == 403
+    assert await status(edge, {"Forwarded": 'for="192.0.2.7'}) == 200
+
+
+async def test_a_proxy_that_we_know_nothing_of_may_add_https(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(settings=ServerSettings(allowed_hosts=("voice.example",)))
+    assert await status(edge, {"Host": "voice.example", "Origin": "https://voice.example"}) == 200
+    assert await status(edge, {"Host": "voice.example", "Origin": "ftp://voice.example"}) == 403
+
+
+@pytest.mark.parametrize(("path", "method"), [("/v1/realtime/calls", "POST"), ("/v1/realtime/calls/rtc_1", "DELETE")])
+async def test_a_friends_page_may_call_by_webrtc(serve_edge: ServeEdge, path: str, method: str) -> None:
+    edge = await serve_edge(settings=ServerSettings(allowed_origins=(FRIEND,)), api_key="key")
+    asked = "authorization,content-type,x-openai-agents-sdk"
+    asks = {"Origin": FRIEND, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": asked}
+    async with edge.http.options(edge.url + path, headers=asks) as preflight:
+        assert preflight.status == 204  # a preflight bears no key
+        assert set(asked.split(",")) <= set(preflight.headers["Access-Control-Allow-Headers"].split(", "))
+        assert method in preflight.headers["Access-Control-Allow-Methods"].split(", ")
+    async with edge.http.request(method, edge.url + path, headers={"Origin": FRIEND, "Authorization": "Bearer key"}) as answer:
+        assert answer.headers["Access-Control-Allow-Origin"] == FRIEND
+        assert "Location" in answer.headers["Access-Control-Expose-Headers"].split(", ")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])

@@ -12,6 +12,10 @@ from realtime.settings import ServerSettings, api_key
         ({"heartbeat_s": 0.0}, "server.heartbeat_s"),
         ({"receive_timeout_s": 0.0}, "server.receive_timeout_s"),
         ({"allowed_origins": ("example.org",)}, "server.allowed_origins"),
+        ({"trusted_proxies": ("proxy.example",)}, "server.trusted_proxies"),
+        ({"trusted_proxies": ("10.0.0.1/8",)}, "server.trusted_proxies"),
+        ({"tls_cert": "own.pem"}, "server.tls_key"),
+        ({"tls_key": "own.key"}, "server.tls_cert"),
         ({"allowed_origins": ("https://example.org/",)}, "server.allowed_origins"),
     ],
 )
