@@ -34,11 +34,13 @@ export class ConnectionPanel {
     for (const { figure, value, line } of this.#cells) {
       const values = (history ?? []).map((figures) => figures[figure.field]);
       const latest = values.at(-1) ?? null;
-      write(value, latest === null ? "–" : `${latest.toFixed(figure.digits)} ${figure.unit}`);
+      write(value, latest === null ? "–" : shown(latest, figure));
       line.path.setAttribute("points", points(values, figure.least));
     }
   }
 }
+
+const shown = (value, { digits, unit }) => (digits === 0 && value < 1 ? `< 1 ${unit}` : `${value.toFixed(digits)} ${unit}`);
 
 const sparkline = () => {
   const svg = document.createElementNS(SVG, "svg");

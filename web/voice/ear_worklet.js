@@ -4,7 +4,7 @@ import { Voicing } from "./voicing.js";
 
 const BLOCKS_PER_REPORT = 12;
 const MICROPHONE = { least: 0.01, overNoise: 4, run: 6, quietS: 0.3 };
-const REMOTE = { least: 0.003, overNoise: 1, run: 2, quietS: 0.25 };
+const REMOTE = { least: 0.003, overNoise: 1, run: 2, quietS: 0.2 };
 const SILENCE = new Float32Array(128);
 
 class Ear extends AudioWorkletProcessor {

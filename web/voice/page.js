@@ -3,9 +3,11 @@
 import { ConnectionPanel } from "./connection_panel.js";
 import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
 import { Devices } from "./devices.js";
+import { Controls } from "./controls.js";
 import { byId, write } from "./element.js";
 import { keepKey } from "./key.js";
 import { showReadiness } from "./loading_panel.js";
+import { Meter } from "./meter.js";
 import { Notice } from "./notice.js";
 import { isOpen, UNKNOWN, Watch } from "./readiness.js";
 import { Score } from "./score.js";
@@ -19,12 +21,7 @@ import { explain, Problem, stateWords } from "./words.js";
 const GONE_AFTER_LOOKS = 2;
 
 const main = byId("conversation");
-const start = byId("start");
-const stop = byId("stop");
-const interruptButton = byId("interrupt");
-const mute = byId("mute");
 const message = byId("message");
-const level = byId("level");
 
 const state = {
   transport: "none", // none, voice, text
@@ -42,6 +39,15 @@ const state = {
 const notice = new Notice(byId("notice"), { retry: () => begin("voice"), text: () => begin("text"), key: useKey });
 const transcript = new Transcript(byId("turns"));
 const score = new Score(byId("score"));
+const meter = new Meter(byId("level"));
+const controls = new Controls({
+  main,
+  start: byId("start"),
+  stop: byId("stop"),
+  interrupt: byId("interrupt"),
+  mute: byId("mute"),
+  send: byId("send"),
+});
 const connection = new ConnectionPanel(byId("quality"), byId("figures"));
 const audio = byId("antiphon-voice");
 const devices = new Devices({
@@ -102,7 +108,7 @@ function endCall() {
   state.connecting?.abort();
   state.call?.close();
   Object.assign(state, { call: null, connecting: null, transport: "none", quality: null, conversation: ended(state.conversation) });
-  showLevel(0);
+  meter.clear();
 }
 
 function onEnded(problem) {
@@ -163,18 +169,9 @@ function useKey(key) {
   knock();
 }
 
-let shownLevelAt = 0;
-
 function onLevels(report) {
   score.add(report, state.muted);
-  if (report.at - shownLevelAt < 0.1 && report.at >= shownLevelAt) return;
-  shownLevelAt = report.at;
-  showLevel(state.muted ? 0 : Math.min(1, Math.sqrt(report.you / 0.25)));
-}
-
-function showLevel(share) {
-  level.setAttribute("aria-valuenow", String(Math.round(100 * share)));
-  level.firstElementChild.style.width = `${100 * share}%`;
+  meter.add(report, state.muted);
 }
 
 // What people do
@@ -225,6 +222,7 @@ function shownState() {
 }
 
 let rendering = false;
+let timed = null; // whose timing is shown
 
 function render() {
   if (rendering) return;
@@ -244,41 +242,25 @@ function paint() {
   write(byId("now-detail"), detail);
   notice.show(state.problem);
   showReadiness(loading, state.readiness);
-  paintControls(shown);
+  controls.show(state);
   transcript.show(state.conversation.turns);
   byId("invitation").hidden = state.conversation.turns.length > 0;
-  showWaterfall(byId("timing"), byId("timing-table"), state.conversation.responses);
+  if (state.conversation.responses !== timed) showWaterfall(byId("timing"), byId("timing-table"), (timed = state.conversation.responses));
   connection.show(state.transport === "voice" && state.call !== null ? (state.quality ?? []) : null, state.transport === "text" ? "text only" : "no call");
-}
-
-function paintControls(shown) {
-  const inCall = state.call !== null || state.connecting !== null;
-  const voice = state.transport === "voice" && state.call !== null;
-  const [appears, goes] = inCall ? [stop, start] : [start, stop];
-  const hadFocus = document.activeElement === goes;
-  appears.hidden = false;
-  goes.hidden = true;
-  start.disabled = !isOpen(state.readiness);
-  interruptButton.disabled = state.call === null || !canInterrupt(state.conversation);
-  mute.disabled = !voice;
-  mute.setAttribute("aria-pressed", String(state.muted && voice));
-  main.toggleAttribute("data-muted", state.muted && voice);
-  byId("send").disabled = shown === "connecting" || (state.call === null && !isOpen(state.readiness));
-  if (hadFocus) appears.focus();
 }
 
 function say(words) {
   write(byId("announcer"), words);
 }
 
-start.addEventListener("click", () => begin("voice"));
-stop.addEventListener("click", () => {
+byId("start").addEventListener("click", () => begin("voice"));
+byId("stop").addEventListener("click", () => {
   endCall();
   say("The call has ended.");
   render();
 });
-interruptButton.addEventListener("click", interrupt);
-mute.addEventListener("click", toggleMute);
+byId("interrupt").addEventListener("click", interrupt);
+byId("mute").addEventListener("click", toggleMute);
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = message.value.trim();

@@ -4,7 +4,7 @@ const COLUMNS_PER_S = 20;
 const PITCH_PX = 5; // from column to column
 const BAR_PX = 3;
 const GAP_PX = 3; // between bars and line
-const FULL_LEVEL = 0.25; // a loud voice
+const FULL_LEVEL = 0.35; // a loud voice
 
 // Before anything was said: a question and its answer, as they would look.
 const EXAMPLE = { from: 0.08, question: 0.24, pause: 0.06, answer: 0.46 };
@@ -102,7 +102,7 @@ const example = (places) => {
   const voice = (from, span, place) => {
     const along = (place / places - from) / span;
     if (along < 0 || along > 1) return 0;
-    return Math.sin(Math.PI * along) ** 0.4 * (0.28 + 0.4 * Math.abs(Math.sin(place * 0.53) * Math.cos(place * 0.19 + 1)));
+    return Math.sin(Math.PI * along) ** 0.4 * (0.34 + 0.62 * Math.abs(Math.sin(place * 0.53) * Math.cos(place * 0.19 + 1)));
   };
   const answer = EXAMPLE.from + EXAMPLE.question + EXAMPLE.pause;
   return Array.from({ length: places }, (_, place) => ({

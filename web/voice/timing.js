@@ -37,8 +37,8 @@ export const barsOf = (marks) =>
     return { mark, from: Math.min(Math.max(0, ...before), marks[mark]), to: marks[mark] };
   });
 
-// When the answer was there for the user: heard, or else made, or else (text) begun.
-export const arrivalOf = (marks) => marks.audible ?? marks.first_audio ?? marks.first_token;
+// What tells best when the answer was there for the user: heard, or else made, or else (text) begun.
+export const arrivalMark = (marks) => MARKS.findLast((mark) => marks[mark] !== null);
 
 export const mediansOf = (turns) => Object.fromEntries([...MARKS, "total"].map((mark) => [mark, median(turns.map(({ marks }) => marks[mark]))]));
 

@@ -56,7 +56,8 @@ const fill = (element, turn) => {
   element.dataset.status = turn.status;
   element.setAttribute("aria-busy", String(turn.status === "pending" || turn.status === "streaming"));
   const [said, unsaid] = element.querySelector(".words").children;
-  write(said, turn.text);
-  write(unsaid, turn.unsaid);
+  const unheard = turn.unsaid.trimStart();
+  write(said, turn.text + turn.unsaid.slice(0, turn.unsaid.length - unheard.length));
+  write(unsaid, unheard);
   write(element.querySelector(".note"), turn.note);
 };

@@ -1,15 +1,17 @@
 // The waterfall of each turn on one axis: the latest in full, the ones before as lines, the median of all.
 
 import { make } from "./element.js";
-import { arrivalOf, axisOf, barsOf, MARKS, mediansOf, nameOf, shownMs, timed, told } from "./timing.js";
+import { arrivalMark, axisOf, barsOf, MARKS, mediansOf, nameOf, shownMs, timed, told } from "./timing.js";
 
-const EARLIER_SHOWN = 7;
+const EARLIER_SHOWN = 6;
 
 export const showWaterfall = (place, table, responses) => {
   const turns = timed(responses);
   place.replaceChildren(...(turns.length === 0 ? [empty()] : picture(turns)));
   table.replaceChildren(caption(), head(), body(turns));
 };
+
+const ARRIVALS = { audible: "heard here", first_audio: "at the server", first_token: "first word", transcript: "recognised", decision: "decided" };
 
 const empty = () =>
   make("p", { class: "quiet" }, "Each answer will be drawn here: when your words were recognised, when it was clear that you had finished, the first word, the first sound.");
@@ -21,14 +23,14 @@ const picture = (turns) => {
   const longest = Math.max(...recent.flatMap(({ marks }) => MARKS.map((mark) => marks[mark] ?? 0)));
   const axis = axisOf(Math.max(longest, 100));
   const earlier = recent.slice(0, -1).reverse();
-  return [headline(latest, medians, turns.length), lanes(latest, medians, axis), ruler(axis), ...(earlier.length > 0 ? [history(earlier, turns.length, axis)] : [])];
+  return [headline(latest, medians, turns.length), lanes(latest, medians, axis), ruler(axis), ...history(earlier, axis)];
 };
 
 const headline = (latest, medians, count) => {
-  const arrival = arrivalOf(latest.marks);
-  const many = count > 1 ? `median of ${count} turns ${shownMs(arrivalOf(medians))}` : "the first turn";
-  const kind = latest.kind === "spoken" ? "" : "typed · ";
-  return make("p", { class: "headline" }, make("strong", {}, shownMs(arrival)), make("span", {}, `${kind}${many}`));
+  const mark = arrivalMark(latest.marks);
+  const what = ARRIVALS[mark] + (latest.kind === "typed" ? ", after you sent it" : "");
+  const middle = make("span", {}, make("i", { class: "notch-key" }), `median ${shownMs(medians[mark])} over ${count} turns`);
+  return make("p", { class: "headline" }, make("strong", {}, shownMs(latest.marks[mark])), make("span", {}, what), ...(count > 1 ? [middle] : []));
 };
 
 // The latest turn: a lane for each mark, which is the legend, too. A notch shows the median.
@@ -49,13 +51,14 @@ const lanes = (latest, medians, axis) => {
 };
 
 const ruler = (axis) => {
-  const labels = axis.ticks.map((at) => at_(make("span", { class: "tick" }, at === axis.end ? `${at} ms` : String(at)), at, axis));
-  return make("p", { class: "ruler", "aria-hidden": "true" }, make("span", { class: "track" }, ...labels));
+  const labels = axis.ticks.map((at) => at_(make("span", { class: "tick" }, String(at)), at, axis));
+  return make("p", { class: "ruler", "aria-hidden": "true" }, make("span", { class: "track" }, ...labels), make("span", { class: "lane-ms" }, "ms"));
 };
 
 // Earlier turns, newest first: one line each, coloured by what ended there.
-const history = (earlier, count, axis) => {
-  const rows = earlier.map((turn, index) => {
+const history = (earlier, axis) => {
+  if (earlier.length === 0) return [];
+  const rows = earlier.map((turn) => {
     const marks = MARKS.filter((mark) => turn.marks[mark] !== null).sort((a, b) => turn.marks[a] - turn.marks[b]);
     const track = make("span", { class: "track" });
     let from = 0;
@@ -63,12 +66,11 @@ const history = (earlier, count, axis) => {
       track.append(span(make("b", { class: "bar", "data-mark": mark }), from, turn.marks[mark], axis));
       from = turn.marks[mark];
     }
-    const number = count - 1 - index;
-    return make("li", { class: "lane", title: told(turn) }, make("span", { class: "lane-name" }, `Turn ${number}${turn.kind === "typed" ? ", typed" : ""}`), track, make("span", { class: "lane-ms" }, shownMs(arrivalOf(turn.marks))));
+    return make("li", { class: "lane", title: told(turn) }, track, make("span", { class: "lane-ms" }, shownMs(turn.marks[arrivalMark(turn.marks)])));
   });
-  const list = make("ul", { class: "lanes earlier", role: "img", "aria-label": `Earlier turns, newest first: ${earlier.map((turn) => shownMs(arrivalOf(turn.marks))).join(", ")}` });
+  const list = make("ul", { class: "lanes earlier", role: "img", "aria-label": `Earlier turns, newest first: ${earlier.map((turn) => shownMs(turn.marks[arrivalMark(turn.marks)])).join(", ")}` });
   list.append(...rows);
-  return list;
+  return [make("p", { class: "earlier-title" }, "Turns before, newest first"), list];
 };
 
 const at_ = (element, at, axis) => {

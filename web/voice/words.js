@@ -24,14 +24,14 @@ const STATES = {
   listening: ["Listening", "Nobody is speaking. Your turn."],
   hearing: ["You are speaking", "A short silence ends your turn."],
   thinking: ["Thinking", "Antiphon has heard you."],
-  speaking: ["Antiphon is speaking", "Speak, or press Escape, to interrupt."],
+  speaking: ["Antiphon is speaking", "Speak to interrupt, or press the button."],
 };
 
 const TEXT_STATES = {
   connecting: ["Connecting", "By text, without sound."],
   listening: ["Your turn", "Write a line; the answer comes as text."],
   thinking: ["Thinking", "Antiphon has read it."],
-  speaking: ["Antiphon is writing", "Press Escape to interrupt."],
+  speaking: ["Antiphon is writing", "Interrupt stops it."],
 };
 
 // Who is speaking, large, and what that means. `shown` is a data-state other than error.
