@@ -4,7 +4,7 @@ import ipaddress
 
 import msgspec
 
-from realtime.webrtc.offer import Offer, Section
+from realtime.webrtc.offer import Fingerprint, Offer, Section
 
 OPUS = "minptime=10;useinbandfec=1;stereo=0;sprop-stereo=0;maxaveragebitrate=32000"
 """What we like to receive (RFC 7587, 6.1). Without `useinbandfec` browsers send no redundancy, and each loss is a hole."""
@@ -20,8 +20,7 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[str, ...]
     ice_username: str
     ice_password: str
-    fingerprints: tuple[tuple[str, str], ...]
-    """Algorithm and value."""
+    fingerprint: Fingerprint
     ssrc: int
     cname: str
     session_id: int
@@ -84,6 +83,6 @@ def _transport(section: Section, offer: Offer, ours: Ours) -> list[str]:
         "a=end-of-candidates",
         f"a=ice-ufrag:{ours.ice_username}",
         f"a=ice-pwd:{ours.ice_password}",
-        *(f"a=fingerprint:{algorithm} {value}" for algorithm, value in ours.fingerprints),
+        f"a=fingerprint:{ours.fingerprint.algorithm} {ours.fingerprint.value}",
         f"a=setup:{offer.setup}",
     ]

@@ -8,7 +8,7 @@ from typing import cast
 from aiortc import RTCCertificate, RTCDtlsFingerprint, RTCDtlsParameters, RTCDtlsTransport, RTCIceTransport
 
 from realtime.webrtc.ice import IceLink
-from realtime.webrtc.offer import Offer
+from realtime.webrtc.offer import Fingerprint, Offer
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +26,10 @@ class SecureLink(RTCDtlsTransport):
         self.on("statechange", self._state_changed)
 
     @property
-    def fingerprints(self) -> tuple[tuple[str, str], ...]:
-        """Algorithm and value, of our certificate."""
-        return tuple((ours.algorithm, ours.value) for ours in self.getLocalParameters().fingerprints)
+    def fingerprint(self) -> Fingerprint:
+        """Of our certificate, by the digest that every client knows."""
+        known = self.getLocalParameters().fingerprints
+        return next(Fingerprint(ours.algorithm, ours.value) for ours in known if ours.algorithm == "sha-256")
 
     async def connect(self) -> None:
         """The handshake. Raises ConnectionError when it fails, also because the certificate is not the one that was offered."""

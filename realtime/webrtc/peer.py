@@ -119,7 +119,7 @@ def _ours(ice: IceLink, link: SecureLink, streams: AudioStreams) -> Ours:
         candidates=tuple(candidate.to_sdp() for candidate in candidates),
         ice_username=ice.local_username,
         ice_password=ice.local_password,
-        fingerprints=link.fingerprints,
+        fingerprint=link.fingerprint,
         ssrc=streams.ssrc,
         cname=streams.cname,
         session_id=secrets.randbits(62),

@@ -8,6 +8,8 @@
         client.send({"type": "response.create"})        # or a str, or bytes, as it is
         event = await client.event("response.done")     # the next such event that was not waited for before
         packet = await client.packet(lambda packet: …)  # the next such RTP packet
+        report = await client.report(lambda report: …)  # the next such RTCP report about what it sends
+        await client.send_rtp(packet)                   # as it is, header and all
 
 `received` are all RTP packets with their time of arrival, taken below aiortc's jitter buffer, `messages` all messages of the
 channel, `sizes` those of all datagrams. Misbehaviour: `await client.offer()` and nothing else never connects; `vanish()` falls
@@ -27,7 +29,7 @@ import aiohttp
 from aioice import Connection
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCDataChannel, RTCPeerConnection, RTCSessionDescription
 from aiortc.rtcsctptransport import WEBRTC_STRING, RTCSctpTransport
-from aiortc.rtp import RtpPacket, is_rtcp
+from aiortc.rtp import AnyRtcpPacket, RtcpReceiverInfo, RtcpRrPacket, RtcpSrPacket, RtpPacket, is_rtcp
 from av.packet import Packet
 from av.stream import Stream
 
@@ -74,6 +76,7 @@ class RtcClient:
         self.received: list[Received] = []
         self.messages: list[str | bytes] = []
         self.sizes: list[int] = []
+        self.reports: list[RtcpReceiverInfo] = []
         self.opened = asyncio.Event()
         self.closed = asyncio.Event()
         """The connection has ended, by either side."""
@@ -86,9 +89,12 @@ class RtcClient:
         self._news = asyncio.Event()
         self._messages_seen = 0
         self._packets_seen = 0
+        self._reports_seen = 0
         transceiver = self.connection.addTransceiver(self.microphone, direction=direction)
         self._hook(transceiver.receiver.transport.transport._connection)
         transceiver.receiver._handle_rtp_packet = self._packet_arrived
+        self._handle_rtcp = transceiver.sender._handle_rtcp_packet
+        transceiver.sender._handle_rtcp_packet = self._report_arrived
         self._transport = transceiver.receiver.transport
         self._send_rtp = self._transport._send_rtp
         self._transport._send_rtp = self._lossy
@@ -175,6 +181,17 @@ class RtcClient:
             if condition(self.received[self._packets_seen - 1]):
                 return self.received[self._packets_seen - 1]
 
+    async def report(self, condition: Callable[[RtcpReceiverInfo], bool] = lambda report: True) -> RtcpReceiverInfo:
+        while True:
+            while self._reports_seen == len(self.reports):
+                await self._wait_for_news()
+            self._reports_seen += 1
+            if condition(self.reports[self._reports_seen - 1]):
+                return self.reports[self._reports_seen - 1]
+
+    async def send_rtp(self, packet: bytes) -> None:
+        await self._send_rtp(packet)
+
     def vanish(self) -> None:
         for protocol in self.ice._protocols:
             protocol.transport.abort()
@@ -214,6 +231,12 @@ class RtcClient:
         now_s = asyncio.get_running_loop().time()
         self.received.append(Received(now_s, packet.sequence_number, packet.timestamp, packet.marker == 1, packet.payload))
         self._news.set()
+
+    async def _report_arrived(self, packet: AnyRtcpPacket) -> None:
+        await self._handle_rtcp(packet)
+        if isinstance(packet, RtcpRrPacket | RtcpSrPacket):
+            self.reports += packet.reports
+            self._news.set()
 
     def _message_arrived(self, message: str | bytes) -> None:
         self.messages.append(message)
