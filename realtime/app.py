@@ -14,6 +14,7 @@ from realtime.forwarded import CALLER
 from realtime.guard import allow_origin, guard
 from realtime.openai_realtime import endpoint
 from realtime.rest.request_ids import new_id
+from realtime.webrtc import endpoint as calls
 
 access = logging.getLogger("realtime.access")
 
@@ -27,7 +28,8 @@ def build_app(context: AppContext) -> web.Application:
         client_max_size=context.settings.max_body_bytes,
     )
     app[CONTEXT] = context
-    app.add_routes([*health.routes(), *pages.routes(), *endpoint.routes(), *rest.routes()])
+    app.add_routes([*health.routes(), *pages.routes(), *endpoint.routes(), *calls.routes(), *rest.routes()])
+    app.cleanup_ctx.append(calls.run_calls)
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 
