@@ -265,7 +265,7 @@ class _Microphone(MediaStreamTrack):
         self._slot = 0
         self._began_s: float | None = None
 
-    async def recv(self) -> Packet[Stream]:
+    async def recv(self) -> "Packet[Stream]":
         loop = asyncio.get_running_loop()
         if self._began_s is None:
             self._began_s = loop.time()
@@ -276,7 +276,7 @@ class _Microphone(MediaStreamTrack):
             if not self.waiting:
                 self.idle.set()
             if payload is not None:
-                packet: Packet[Stream] = Packet(payload)
+                packet: "Packet[Stream]" = Packet(payload)
                 packet.pts = (self._slot - 1) * SLOT_UNITS
                 packet.time_base = fractions.Fraction(1, 48_000)
                 return packet
