@@ -15,8 +15,14 @@ export class Levels {
     this.#tell = tell;
   }
 
+  // A conversation goes on without its levels when this fails; the console tells.
   async open() {
-    await this.#context.audioWorklet.addModule(MODULE);
+    try {
+      await this.#context.audioWorklet.addModule(MODULE);
+    } catch (error) {
+      if (!this.#closed) reportError(error);
+      return;
+    }
     if (this.#closed) return;
     this.#ear = new AudioWorkletNode(this.#context, "ear", { numberOfInputs: 2, numberOfOutputs: 1 });
     this.#ear.port.onmessage = ({ data }) => this.#tell(data);

@@ -1,22 +1,31 @@
 // What the server is doing before it can talk.
 
-import { make, write } from "./element.js";
+import { byId, make, write } from "./element.js";
 import { progressOf } from "./readiness.js";
 import { READINESS, STAGES } from "./words.js";
 
-export const showReadiness = ({ lamp, word, section, progress, list }, readiness) => {
-  lamp.dataset.status = readiness.status;
+export const showReadiness = (readiness) => {
   const { ready, all } = progressOf(readiness);
   const loading = readiness.status === "loading";
-  write(word, loading && all > 0 ? `${READINESS.loading} ${ready} of ${all}` : READINESS[readiness.status]);
-  section.hidden = !loading && readiness.status !== "failed";
-  write(section.querySelector("h2"), loading ? "Loading the models" : "Some of the models are out of order");
-  progress.hidden = !loading;
-  progress.setAttribute("aria-valuemax", String(all));
-  progress.setAttribute("aria-valuenow", String(ready));
-  progress.firstElementChild.style.width = `${all === 0 ? 0 : (100 * ready) / all}%`;
-  const rows = readiness.stages.map(stageRow);
-  if (rows.some((row, index) => !row.isEqualNode(list.children[index])) || list.children.length !== rows.length) list.replaceChildren(...rows);
+  byId("readiness").dataset.status = readiness.status;
+  write(byId("readiness-word"), loading && all > 0 ? `${READINESS.loading} ${ready} of ${all}` : READINESS[readiness.status]);
+  byId("loading").hidden = !loading && readiness.status !== "failed";
+  write(byId("loading-title"), loading ? "Loading the models" : "Some of the models are out of order");
+  showProgress(byId("progress"), ready, all);
+  byId("progress").hidden = !loading;
+  showStages(byId("stages"), readiness.stages);
+};
+
+const showProgress = (bar, ready, all) => {
+  bar.setAttribute("aria-valuemax", String(all));
+  bar.setAttribute("aria-valuenow", String(ready));
+  bar.firstElementChild.style.width = `${all === 0 ? 0 : (100 * ready) / all}%`;
+};
+
+const showStages = (list, stages) => {
+  const rows = stages.map(stageRow);
+  const same = rows.length === list.children.length && rows.every((row, index) => row.isEqualNode(list.children[index]));
+  if (!same) list.replaceChildren(...rows);
 };
 
 const stageRow = ({ stage, state, note }) =>

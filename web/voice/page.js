@@ -1,14 +1,15 @@
 // The page: the only module that knows all the others. What happens becomes state, and `render` shows the state.
 
 import { ConnectionPanel } from "./connection_panel.js";
+import { Controls } from "./controls.js";
 import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
 import { Devices } from "./devices.js";
-import { Controls } from "./controls.js";
 import { byId, write } from "./element.js";
 import { keepKey } from "./key.js";
 import { showReadiness } from "./loading_panel.js";
 import { Meter } from "./meter.js";
 import { Notice } from "./notice.js";
+import { isGone, problemAfter, unansweredAfter } from "./outage.js";
 import { isOpen, UNKNOWN, Watch } from "./readiness.js";
 import { Score } from "./score.js";
 import { checkKey } from "./signalling.js";
@@ -16,9 +17,8 @@ import { TextCall } from "./text_call.js";
 import { Transcript } from "./transcript.js";
 import { Voice } from "./voice.js";
 import { showWaterfall } from "./waterfall.js";
+import { interruption, whatWasHeard, written } from "./wishes.js";
 import { explain, Problem, stateWords } from "./words.js";
-
-const GONE_AFTER_LOOKS = 2;
 
 const main = byId("conversation");
 const message = byId("message");
@@ -57,13 +57,6 @@ const devices = new Devices({
   audio,
   on: { microphone: changeMicrophone },
 });
-const loading = {
-  lamp: byId("readiness"),
-  word: byId("readiness-word"),
-  section: byId("loading"),
-  progress: byId("progress"),
-  list: byId("stages"),
-};
 const watch = new Watch(onReadiness);
 
 // The life of a call
@@ -126,7 +119,7 @@ function fail(error) {
 
 function onEvent(event) {
   if (event.type === "error") return onServerError(event.error);
-  if (event.type === "conversation.item.truncated") state.call?.send({ type: "conversation.item.retrieve", item_id: event.item_id });
+  if (event.type === "conversation.item.truncated") ask([whatWasHeard(event.item_id)]);
   if (event.type === "response.created" && state.problem?.code === "refused") state.problem = null;
   change({ conversation: reduce(state.conversation, event) });
 }
@@ -139,19 +132,14 @@ function onServerError({ code, message: detail }) {
 
 function onReadiness(readiness) {
   const opened = isOpen(readiness) && !isOpen(state.readiness);
-  const reachable = readiness.status !== "unreachable";
-  state.unanswered = reachable ? 0 : state.unanswered + 1;
-  state.readiness = readiness;
-  if (state.unanswered >= GONE_AFTER_LOOKS && state.call !== null) {
+  const unanswered = unansweredAfter(state.unanswered, readiness);
+  if (isGone(unanswered) && state.call !== null) {
     endCall();
     state.problem = new Problem("server_stopped");
   }
-  if (!reachable && state.call === null && (state.problem === null || state.problem.code === "lost")) {
-    state.problem = new Problem(state.problem === null ? "unreachable" : "server_stopped");
-  }
-  if (reachable && ["unreachable", "not_ready"].includes(state.problem?.code)) state.problem = null;
-  if (opened && state.problem === null) knock();
-  render();
+  const problem = problemAfter(state.problem, readiness, state.call !== null);
+  change({ readiness, unanswered, problem });
+  if (opened && problem === null) knock();
 }
 
 // Better to ask for the key now than after the microphone was allowed.
@@ -177,19 +165,19 @@ function onLevels(report) {
 // What people do
 
 function interrupt() {
-  if (!canInterrupt(state.conversation)) return;
-  state.call?.send({ type: "response.cancel" });
-  if (state.transport === "voice") state.call?.send({ type: "output_audio_buffer.clear" });
+  if (canInterrupt(state.conversation)) ask(interruption(state.transport));
 }
 
 async function submit(text) {
   if (state.call === null) await begin("text");
   if (state.call === null) return;
   interrupt();
-  const item = { type: "message", role: "user", content: [{ type: "input_text", text }] };
-  state.call.send({ type: "conversation.item.create", item });
-  state.call.send({ type: "response.create" });
+  ask(written(text));
   if (message.value.trim() === text) message.value = "";
+}
+
+function ask(events) {
+  for (const event of events) state.call?.send(event);
 }
 
 async function changeMicrophone(deviceId) {
@@ -241,7 +229,7 @@ function paint() {
   write(byId("now"), title);
   write(byId("now-detail"), detail);
   notice.show(state.problem);
-  showReadiness(loading, state.readiness);
+  showReadiness(state.readiness);
   controls.show(state);
   transcript.show(state.conversation.turns);
   byId("invitation").hidden = state.conversation.turns.length > 0;

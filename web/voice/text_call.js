@@ -2,6 +2,7 @@
 
 import { subprotocols } from "./key.js";
 import { checkKey } from "./signalling.js";
+import { answerByText } from "./wishes.js";
 import { Problem } from "./words.js";
 
 const PATH = "/v1/realtime?model=antiphon-voice";
@@ -48,7 +49,7 @@ export class TextCall {
       this.#socket.addEventListener("message", ({ data }) => {
         if (this.#over) return;
         const event = JSON.parse(data);
-        if (event.type === "session.created") this.send({ type: "session.update", session: { type: "realtime", output_modalities: ["text"] } });
+        if (event.type === "session.created") this.send(answerByText());
         if (event.type === "session.updated" && !open) {
           open = true;
           resolve();

@@ -58,7 +58,7 @@ export class Voice {
   }
 
   async #start(deviceId, signal) {
-    const ear = this.#levels.open();
+    this.#levels.open();
     const microphone = await openMicrophone(deviceId);
     this.#listenTo(microphone);
     const on = {
@@ -68,7 +68,6 @@ export class Voice {
     };
     this.#call = await Call.open({ microphone, on, signal });
     this.#unwatch = watch(this.#call.peer, (history) => this.#on.quality(history));
-    await ear;
   }
 
   #listenTo(microphone) {
