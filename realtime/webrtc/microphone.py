@@ -7,6 +7,7 @@ from typing import NoReturn, TypeAlias
 
 from realtime.media.client import MediaClient
 from realtime.media.job import MediaFailed, MediaJob
+from realtime.together import together
 from realtime.webrtc.packet_order import PacketOrder
 from realtime.webrtc.packets import AudioPacket
 
@@ -38,20 +39,16 @@ class Microphone:
         while True:
             try:
                 async with self._media.listen() as job:
-                    await self._listen(job, hear)
+                    await together(self._feed(job), _give(job, hear))
             except MediaFailed as failed:
                 log.warning("the microphone's decoder was lost and is opened again: %s", failed.message)
             await asyncio.sleep(RETRY_S)
 
-    async def _listen(self, job: MediaJob, hear: Hear) -> None:
-        feeding = asyncio.create_task(self._feed(job))
-        try:
-            async for pcm in job:
-                await hear(pcm)
-        finally:
-            feeding.cancel()
-            await asyncio.wait({feeding})
-
-    async def _feed(self, job: MediaJob) -> None:
+    async def _feed(self, job: MediaJob) -> NoReturn:
         while True:
             await job.write(await self._waiting.get())
+
+
+async def _give(job: MediaJob, hear: Hear) -> None:
+    async for pcm in job:
+        await hear(pcm)
