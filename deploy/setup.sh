@@ -31,8 +31,23 @@ set_up_server() {
 # After set_up_server.
 set_up_tests() {
     need_debian_package pocketsphinx-testdata test -d /usr/share/pocketsphinx/test/data
+    need_debian_package chromium has_chromium
+    need_debian_package nginx has_nginx
     install_debian_packages
     install_group tests --no-deps "$LOCKS/test.txt"
+}
+
+has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+
+# One that is unpacked beside the venv will do: one that is installed would also serve, on port 80.
+has_nginx() {
+    if PATH=$PATH:/usr/sbin command -v nginx || [ -x "$VENV/nginx/usr/sbin/nginx" ]; then return; fi
+    local download=$VENV/nginx.download
+    mkdir -p "$download"
+    (cd "$download" && apt-get download nginx) && dpkg-deb -x "$download"/nginx_*.deb "$VENV/nginx"
+    local outcome=$?
+    rm -rf "$download"
+    return $outcome
 }
 
 # What was started afterwards must not hold the lock, nor inherit the trap.
@@ -147,7 +162,7 @@ size_of() {
     case $(basename "$1") in
         cpu.txt) printf ', 2.7 GB on disk' ;;
         cuda.txt) printf ', with CUDA many GB on disk' ;;
-        test.txt) printf ', 0.4 GB on disk' ;;
+        test.txt) printf ', 0.5 GB on disk' ;;
     esac
 }
 

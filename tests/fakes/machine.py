@@ -84,8 +84,11 @@ class Machine:
         path.chmod(0o755)
 
     def start(self, *options: str, **environment: str) -> subprocess.Popen[str]:
+        return self._start([str(self.project / "deploy" / "serve"), *options], environment)
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [self.project / "deploy" / "serve", *options],
+            command,
             cwd=self.elsewhere,
             env=self.environment | environment,
             stdin=subprocess.DEVNULL,
@@ -98,6 +101,11 @@ class Machine:
     def serve(self, *options: str, **environment: str) -> tuple[int, str]:
         """Exit status and all that was said."""
         return self.finish(self.start(*options, **environment))
+
+    def set_up_tests(self, **environment: str) -> tuple[int, str]:
+        """As tests/run does before anything else."""
+        script = 'set -euo pipefail; source "$1"; set_up_server; set_up_tests'
+        return self.finish(self._start(["bash", "-c", script, "_", str(self.project / "deploy" / "setup.sh")], environment))
 
     def finish(self, process: subprocess.Popen[str]) -> tuple[int, str]:
         """Exit status and what it still had to say; a process that hangs is killed with all that it started."""
