@@ -42,6 +42,12 @@ export const arrivalMark = (marks) => MARKS.findLast((mark) => marks[mark] !== n
 
 export const mediansOf = (turns) => Object.fromEntries([...MARKS, "total"].map((mark) => [mark, median(turns.map(({ marks }) => marks[mark]))]));
 
+// The turns to compare a turn with: a typed one has less to wait for than a spoken one.
+export const alike = (turns, kind) => {
+  const same = turns.filter((turn) => turn.kind === kind);
+  return same.length > 0 ? same : turns;
+};
+
 export const median = (values) => {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (known.length === 0) return null;

@@ -1,7 +1,7 @@
 // The waterfall of each turn on one axis: the latest in full, the ones before as lines, the median of all.
 
 import { make } from "./element.js";
-import { arrivalMark, axisOf, barsOf, MARKS, mediansOf, nameOf, shownMs, timed, told } from "./timing.js";
+import { alike, arrivalMark, axisOf, barsOf, MARKS, mediansOf, nameOf, shownMs, timed, told } from "./timing.js";
 
 const EARLIER_SHOWN = 6;
 
@@ -18,25 +18,26 @@ const empty = () =>
 
 const picture = (turns) => {
   const latest = turns.at(-1);
-  const medians = mediansOf(turns);
+  const same = alike(turns, latest.kind);
+  const medians = mediansOf(same);
   const recent = turns.slice(-1 - EARLIER_SHOWN);
   const longest = Math.max(...recent.flatMap(({ marks }) => MARKS.map((mark) => marks[mark] ?? 0)));
   const axis = axisOf(Math.max(longest, 100));
   const earlier = recent.slice(0, -1).reverse();
-  return [headline(latest, medians, turns.length), lanes(latest, medians, axis), ruler(axis), ...history(earlier, axis)];
+  return [headline(latest, medians, same.length), lanes(latest, medians, axis), ruler(axis), ...history(earlier, axis)];
 };
 
 const headline = (latest, medians, count) => {
   const mark = arrivalMark(latest.marks);
   const what = ARRIVALS[mark] + (latest.kind === "typed" ? ", after you sent it" : "");
-  const middle = make("span", {}, make("i", { class: "notch-key" }), `median ${shownMs(medians[mark])} over ${count} turns`);
+  const middle = make("span", {}, make("i", { class: "notch-key" }), `median ${shownMs(medians[mark])} over ${count} ${latest.kind} turns`);
   return make("p", { class: "headline" }, make("strong", {}, shownMs(latest.marks[mark])), make("span", {}, what), ...(count > 1 ? [middle] : []));
 };
 
 // The latest turn: a lane for each mark, which is the legend, too. A notch shows the median.
 const lanes = (latest, medians, axis) => {
   const bars = new Map(barsOf(latest.marks).map((bar) => [bar.mark, bar]));
-  const rows = MARKS.map((mark) => {
+  const rows = MARKS.filter((mark) => bars.has(mark) || medians[mark] !== null).map((mark) => {
     const bar = bars.get(mark);
     const track = make("span", { class: "track" });
     for (const at of axis.ticks) track.append(at_(make("i", { class: "grid" }), at, axis));
@@ -45,7 +46,7 @@ const lanes = (latest, medians, axis) => {
     const title = bar === undefined ? `${nameOf(mark)}: did not happen` : `${nameOf(mark)}: ${shownMs(bar.to)}`;
     return make("li", { class: "lane", title }, make("span", { class: "lane-name" }, nameOf(mark)), track, make("span", { class: "lane-ms" }, shownMs(bar?.to ?? null)));
   });
-  const picture = make("ul", { class: "lanes", role: "img", "aria-label": `Latest turn: ${told(latest)}. Median: ${told({ kind: "spoken", marks: medians })}.` });
+  const picture = make("ul", { class: "lanes", role: "img", "aria-label": `Latest turn: ${told(latest)}. Median: ${told({ kind: latest.kind, marks: medians })}.` });
   picture.append(...rows);
   return picture;
 };
@@ -94,7 +95,7 @@ const head = () => {
 
 const body = (turns) => {
   const rows = turns.map((turn, index) => row(turn.id, `${index + 1}${turn.kind === "typed" ? ", typed" : ""}`, turn.marks));
-  return make("tbody", {}, ...rows, ...(turns.length > 0 ? [row("median", "Median", mediansOf(turns))] : []));
+  return make("tbody", {}, ...rows, ...(turns.length > 0 ? [row("median", "Median", mediansOf(alike(turns, "spoken")))] : []));
 };
 
 const row = (id, name, marks) => {
