@@ -73,8 +73,11 @@ class EventsChannel(RTCSctpTransport):
 
     async def _writable(self) -> RTCDataChannel:
         while not self._over:
-            if self._channel is not None and self._channel.bufferedAmount <= MAX_BUFFERED_BYTES:
-                return self._channel
+            channel = self._channel
+            if channel is not None and channel.readyState != "open":
+                break
+            if channel is not None and channel.bufferedAmount <= MAX_BUFFERED_BYTES:
+                return channel
             self._changed.clear()
             await self._changed.wait()
         raise ChannelClosed

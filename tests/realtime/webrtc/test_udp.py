@@ -1,0 +1,135 @@
+"""The sockets of a call: whoever finds one can send to it, and no datagram of a stranger ends or holds up the call."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from aioice import Connection, stun
+from aioice.ice import StunProtocol, get_host_addresses
+from aiortc import RTCSessionDescription
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.peers import Heard, open_peer
+from fakes.rtc_client import RtcClient
+from realtime.webrtc.ice import MAX_REMOTE_CANDIDATES, MAX_WAITING_DATAGRAMS, IceLink, local_addresses
+from realtime.webrtc.offer import read_offer
+from realtime.webrtc.peer import Peer
+from realtime.webrtc.settings import WebRtcSettings
+
+# pyright: reportPrivateUsage=false
+
+
+def binding_request(attributes: bytes) -> bytes:
+    return struct.pack("!HHL", 1, len(attributes), stun.COOKIE) + bytes(12) + attributes
+
+
+MALFORMED_STUN = binding_request(b"\x00\x24\x00\x00" + bytes(4))
+"""Its PRIORITY has no value."""
+TO_A_CALL = [b"", b"\x80" * 1501, MALFORMED_STUN, b"\x16" * 100, b"\x80\x6f" + bytes(30), b"\xff"]
+
+
+@asynccontextmanager
+async def connected() -> AsyncGenerator[tuple[Peer, Heard, tuple[str, int]]]:
+    """A call, and an address of it."""
+    async with open_peer() as (peer, _, heard), RtcClient() as client:
+        await client.connect(peer)
+        pair = next(iter(client.ice._nominated.values()))
+        yield peer, heard, pair.remote_addr
+
+
+@pytest.mark.parametrize("datagram", TO_A_CALL, ids=lambda datagram: f"{len(datagram)} bytes")
+async def test_a_datagram_of_a_stranger_changes_nothing(datagram: bytes) -> None:
+    async with connected() as (peer, heard, address):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(datagram, address)
+        before = len(heard.packets)
+        await heard.until(lambda: len(heard.packets) >= before + 2)
+        assert not peer.closed.is_set()
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(stun.ATTRIBUTES_BY_TYPE)), st.integers(0, 30), st.binary(max_size=24))))
+def test_no_stun_message_raises(attributes: list[tuple[int, int, bytes]]) -> None:
+    message = binding_request(b"".join(struct.pack("!HH", kind, length) + value for kind, length, value in attributes))
+
+    async def receive() -> None:
+        async with link() as ice:
+            ice._protocols[0].datagram_received(message, ("127.0.0.1", 9))
+
+    asyncio.run(receive())
+
+
+async def test_what_waits_before_the_handshake_is_bounded() -> None:
+    async with link() as ice:
+        for _ in range(2 * MAX_WAITING_DATAGRAMS):
+            ice._protocols[0].datagram_received(b"\x16" + os.urandom(99), ("127.0.0.1", 9))
+        assert ice._queue.qsize() == MAX_WAITING_DATAGRAMS
+
+
+async def test_a_client_cannot_be_in_any_number_of_places() -> None:
+    async with link() as ice:
+        ice._early_checks_done = True
+        message = stun.Message(stun.Method.BINDING, stun.Class.REQUEST)
+        message.attributes["PRIORITY"] = 1
+        for port in range(1024, 1024 + 2 * MAX_REMOTE_CANDIDATES):
+            ice.check_incoming(message, ("127.0.0.1", port), ice._protocols[0])
+        assert len(ice.remote_candidates) == MAX_REMOTE_CANDIDATES
+        assert len(ice._check_list) <= MAX_REMOTE_CANDIDATES
+
+
+async def test_a_name_is_never_resolved() -> None:
+    offered = "a=candidate:1 1 udp 2122194687 somebody.local 40000 typ host\r\n"
+    async with RtcClient() as client:
+        sdp = (await client.offer()).replace("a=end-of-candidates\r\n", offered + "a=end-of-candidates\r\n")
+        assert all(candidate.address == "127.0.0.1" for candidate in read_offer(sdp).candidates)
+
+
+def test_loopback_is_offered_last() -> None:
+    addresses = local_addresses()
+    assert "127.0.0.1" in addresses
+    assert addresses.index("127.0.0.1") >= len(addresses) - 2
+
+
+class TestStillNeeded:
+    """Weaknesses of aioice and aiortc that `ice` mends. When one of these fails, its mending can go."""
+
+    def test_loopback_is_left_out(self) -> None:
+        assert "127.0.0.1" not in get_host_addresses(use_ipv4=True, use_ipv6=True)
+
+    async def test_a_malformed_stun_message_raises(self) -> None:
+        protocol = StunProtocol(Connection(ice_controlling=False))
+        with pytest.raises(Exception, match="unpack requires"):
+            protocol.datagram_received(MALFORMED_STUN, ("127.0.0.1", 9))
+
+    @pytest.mark.parametrize("datagram", [b"", b"\x80" * 1501], ids=["empty", "long"])
+    async def test_a_datagram_of_a_stranger_ends_a_stock_call(self, datagram: bytes) -> None:
+        async with RtcClient() as one, RtcClient() as two:
+            await two.connection.setRemoteDescription(RTCSessionDescription(await one.offer(), "offer"))
+            await two.connection.setLocalDescription(await two.connection.createAnswer())
+            await one.accept(two.connection.localDescription.sdp)
+            await one.opened.wait()
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+                stranger.sendto(datagram, one.ice._nominated[1].local_addr)
+            await one.closed.wait()
+
+    async def test_any_number_of_datagrams_waits(self) -> None:
+        stock = Connection(ice_controlling=False)
+        for _ in range(2 * MAX_WAITING_DATAGRAMS):
+            stock.data_received(b"\x16", 1)
+        assert stock._queue.qsize() == 2 * MAX_WAITING_DATAGRAMS
+
+
+@asynccontextmanager
+async def link() -> AsyncGenerator[IceLink]:
+    async with RtcClient() as client:
+        offer = read_offer(await client.offer())
+    ice = IceLink(WebRtcSettings(), offer)
+    await ice.gather_candidates()
+    try:
+        yield ice
+    finally:
+        await ice.close()
