@@ -20,7 +20,8 @@ from sessions.voice_sessions import VoiceSessions
 
 @dataclass(frozen=True, kw_only=True)
 class AppContext:
-    """`clock` is monotonic, in seconds. `api_key` None: open to this machine alone."""
+    """`clock` is monotonic, in seconds. `api_key` None: open to this machine alone. `media` works on files, `call_media` on
+    calls: a process each, so that no upload, however it was made, can touch what people are saying."""
 
     settings: ServerSettings
     catalogue: Catalogue
@@ -29,6 +30,7 @@ class AppContext:
     voice_sessions: VoiceSessions
     voice_settings: VoiceSettings
     media: MediaClient
+    call_media: MediaClient
     metrics: Metrics
     stage_statuses: Callable[[], tuple[StageStatus, ...]]
     stage_reports: Callable[[], Awaitable[tuple[StageReport, ...]]]

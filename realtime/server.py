@@ -13,6 +13,7 @@ import uvloop
 from aiohttp import web
 
 from engines.deployment import GraphSettings, with_weights
+from engines.logs import LogStyle
 from engines.messages.to_gateway import StageReport
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
@@ -87,9 +88,8 @@ class Gateway:
         self._progress = Progress(say, time.monotonic, on_ready=_settle_memory)
         self._metrics = Metrics()
         self._runtime = Runtime(graph, logs=deployment.server.log_style, on_status=self._status_changed)
-        self._media = MediaClient(
-            media_command(deployment.server.log_style), on_restart=lambda: self._metrics.worker_restarted("media")
-        )
+        self._media = self._media_client("media", deployment.server.log_style)
+        self._call_media = self._media_client("calls", deployment.server.log_style)
         self._starts: dict[str, int] = {}
         names, manager = catalogue(graph), seats(deployment.limits)
         self.context = AppContext(
@@ -100,6 +100,7 @@ class Gateway:
             voice_sessions=VoiceSessions(self._runtime, manager, deployment.voice, names.voices),
             voice_settings=deployment.voice,
             media=self._media,
+            call_media=self._call_media,
             metrics=self._metrics,
             stage_statuses=self._runtime.stage_statuses,
             stage_reports=self._stage_reports,
@@ -114,7 +115,7 @@ class Gateway:
             shutdown_timeout=self.context.settings.shutdown_s,
             access_log=None,  # its lines would show query strings, and tokens travel there
         )
-        async with self._media, self._runtime.running(), _beside(watch_lag(self._metrics.loop_lag)):
+        async with self._media, self._call_media, self._runtime.running(), _beside(watch_lag(self._metrics.loop_lag)):
             await runner.setup()
             accepting = await listener.accept(runner)
             self._say(f"listening on {listener.url}")
@@ -123,6 +124,9 @@ class Gateway:
             self._say("stopping")
             accepting.close()
             await runner.cleanup()
+
+    def _media_client(self, name: str, logs: LogStyle) -> MediaClient:
+        return MediaClient(media_command(name, logs), on_restart=lambda: self._metrics.worker_restarted(name))
 
     async def _stage_reports(self) -> tuple[StageReport, ...]:
         reports = await self._runtime.reports()

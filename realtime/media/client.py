@@ -27,8 +27,9 @@ BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Before the next start, by how many starts in a row have failed; the last one repeats."""
 
 
-def media_command(logs: LogStyle) -> tuple[str, ...]:
-    return (sys.executable, "-m", "realtime.media.worker", logs.level, logs.format)
+def media_command(name: str, logs: LogStyle) -> tuple[str, ...]:
+    """Of a worker that operators know by `name`."""
+    return (sys.executable, "-m", "realtime.media.worker", name, logs.level, logs.format)
 
 
 class MediaClient:
@@ -36,7 +37,7 @@ class MediaClient:
 
     def __init__(
         self,
-        command: Sequence[str] = media_command(LogStyle()),
+        command: Sequence[str] = media_command("media", LogStyle()),
         *,
         on_restart: Callable[[], None] = lambda: None,
         silence_s: float = SILENCE_S,

@@ -1,4 +1,4 @@
-"""`python -m realtime.media.worker LEVEL FORMAT`: encodes and decodes audio for the gateway that started it, one thread per job.
+"""`python -m realtime.media.worker NAME LEVEL FORMAT`: codecs for the gateway that started it, one thread per job.
 
 Its standard input is its end of the socket pair to the gateway, and its lifeline: when that closes, the process ends.
 """
@@ -128,8 +128,9 @@ class MediaWorker:
 
 
 def main() -> None:
-    setproctitle("antiphon media")
-    logs.set_up("media", msgspec.convert(dict(zip(("level", "format"), sys.argv[1:], strict=False)), logs.LogStyle))
+    name, *style = sys.argv[1:]
+    setproctitle(f"antiphon {name}")
+    logs.set_up(name, msgspec.convert(dict(zip(("level", "format"), style, strict=True)), logs.LogStyle))
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.stack_size(THREAD_STACK_BYTES)

@@ -45,8 +45,8 @@ class Call:
         self._mailbox = Mailbox()
         self._tasks = asyncio.TaskGroup()
         playout = Playout(self._playback_started, self._playback_stopped)
-        self._loudspeaker = Loudspeaker(context.media, playout, self._spawn, self._sound_lost)
-        self._microphone = Microphone(context.media)
+        self._loudspeaker = Loudspeaker(context.call_media, playout, self._spawn, self._sound_lost)
+        self._microphone = Microphone(context.call_media)
         pacer = Pacer(playout, context.metrics.slots_skipped.inc)
         self._peer = Peer(context.settings.webrtc, pacer, self._microphone.arrived, self._mailbox.arrived)
 

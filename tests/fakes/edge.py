@@ -54,7 +54,7 @@ def edge_context(
     stages: FakeStages | None = None,
     **changes: Any,
 ) -> AppContext:
-    """Needs a running loop. Its media client is not started: who needs one passes `media`."""
+    """Needs a running loop. Its media clients are not started: who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
     manager = seats(limits)
     parts: dict[str, Any] = {
@@ -65,6 +65,7 @@ def edge_context(
         "voice_sessions": VoiceSessions(graph, manager, voice_settings, CATALOGUE.voices),
         "voice_settings": voice_settings,
         "media": MediaClient(),
+        "call_media": MediaClient(),
         "metrics": Metrics(),
         "stage_statuses": stages.statuses,
         "stage_reports": stages.reports,

@@ -17,6 +17,6 @@ async def media() -> AsyncIterator[MediaClient]:
 @pytest_asyncio.fixture
 async def edge(serve_edge: ServeEdge, media: MediaClient) -> AsyncIterator[Edge]:
     """Afterwards every seat is free and the graph holds nothing."""
-    edge = await serve_edge(media=media)
+    edge = await serve_edge(call_media=media)
     yield edge
     await edge.idle()

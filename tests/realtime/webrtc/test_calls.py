@@ -17,7 +17,7 @@ TEXT = {"type": "message", "role": "user", "content": [{"type": "input_text", "t
 
 
 async def opus_of(edge: Edge, pcm: bytes) -> list[bytes]:
-    async with edge.context.media.speak() as job:
+    async with edge.context.call_media.speak() as job:
         await job.write(pcm)
         job.finish()
         return [packet async for packet in job]
@@ -135,8 +135,8 @@ async def test_a_lost_media_worker_costs_a_moment_of_sound_and_not_the_call(edge
         beginning, rest = await opus_of(edge, tone(96)), await opus_of(edge, tone(960))
         client.say(beginning)
         await client.event("input_audio_buffer.speech_started")
-        assert edge.context.media.pid is not None
-        os.kill(edge.context.media.pid, signal.SIGKILL)
+        assert edge.context.call_media.pid is not None
+        os.kill(edge.context.call_media.pid, signal.SIGKILL)
         client.say(rest)
         await client.event("response.created")
         await client.event("output_audio_buffer.started")
