@@ -1,12 +1,15 @@
 """Serve until told to stop."""
 
 import argparse
-import sys
+import contextlib
+import os
 
 from engines import logs
 from realtime import server
 from realtime.commands.deployment_options import add_deployment_options, chosen_deployment
 from realtime.settings import api_key
+
+STDOUT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,5 +24,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    """Straight to the descriptor: a server goes on when nobody reads any more, and Python has nothing to flush at its end."""
+    with contextlib.suppress(OSError):
+        os.write(STDOUT, f"{line}\n".encode())

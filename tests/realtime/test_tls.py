@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import os
+import pty
 import shutil
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,6 +117,28 @@ async def test_a_served_process_speaks_tls_and_takes_a_renewed_certificate(tmp_p
             await http.get(served.url.replace("https", "http"))
         assert (await served.stop(signal.SIGTERM))[0] == 0
     assert "Traceback" not in served.log.read_text()
+
+
+def test_a_terminal_that_goes_away_ends_it(tmp_path: Path, pair: Pair) -> None:
+    """It sends SIGHUP as well."""
+    serving_echoes(tmp_path)
+    command = (sys.executable, "-m", "realtime.cli", "serve", "--port", "0", "--deployment", str(tmp_path / "echoes.yaml"))
+    ours, its = pty.openpty()
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            ["setsid", "--ctty", *command, "--tls-cert", str(pair.cert), "--tls-key", str(pair.key)],
+            stdin=its,
+            stdout=its,
+            stderr=log,
+            env=os.environ | {"PYTHONPATH": "tests"},
+        )
+    os.close(its)
+    said = b""
+    while b"ready after" not in said:
+        said += os.read(ours, 4096)
+    os.close(ours)
+    assert process.wait(20) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 async def talk(url: str, folder: Path, *options: str, **environment: str) -> tuple[int | None, str]:
