@@ -133,11 +133,14 @@ def test_a_terminal_that_goes_away_ends_it(tmp_path: Path, pair: Pair) -> None:
             env=os.environ | {"PYTHONPATH": "tests"},
         )
     os.close(its)
-    said = b""
-    while b"ready after" not in said:
-        said += os.read(ours, 4096)
-    os.close(ours)
-    assert process.wait(20) == 0
+    try:
+        said = b""
+        while b"ready after" not in said:
+            said += os.read(ours, 4096)
+        os.close(ours)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
