@@ -23,8 +23,6 @@ from recordings import Utterance
 
 SHORT_ANSWER: dict[str, Any] = {"instructions": "Answer in one short sentence.", "max_output_tokens": 20}
 LONG_ANSWER: dict[str, Any] = {"instructions": "Whatever you are asked, answer with a long story.", "max_output_tokens": 120}
-ROOM_FOR_AN_ANSWER_S = 7.0
-"""20 tokens are some 5 s of speech, and the first sound comes after up to 1.5 s."""
 MOST_SPREAD_MS = 20.0
 """An utterance whose marks disagree more than this was not played smoothly: its turn tells nothing."""
 SURELY_NO_ANSWER_S = 0.4
@@ -78,13 +76,20 @@ async def spoken(server: Server, session: dict[str, Any], written: Script) -> He
         return await heard(page.page)
 
 
-async def short_turns(server: Server, asked: Sequence[Utterance]) -> tuple[list[Turn], list[Answer]]:
-    """One call; each answer ends before the next question."""
-    written = microphone.script((utterance, ROOM_FOR_AN_ANSWER_S) for utterance in asked)
+class Talk(msgspec.Struct, frozen=True):
+    turns: list[Turn]
+    answers: list[Answer]
+    connects_ms: list[float]
+
+
+async def short_turns(server: Server, asked: Sequence[Utterance], room_s: float) -> Talk:
+    """One call; each answer has so much room to end before the next question."""
+    written = microphone.script((utterance, room_s) for utterance in asked)
     listening = await spoken(server, SHORT_ANSWER, written)
     places = sure(place(written, listening.microphone))
     ends = [following.begin for following in places[1:]] + [listening.now]
-    return [turn(listening, one, until) for one, until in zip(places, ends, strict=True)], answers(listening)
+    turns = [turn(listening, one, until) for one, until in zip(places, ends, strict=True)]
+    return Talk(turns, answers(listening), listening.connects_ms)
 
 
 def sure(places: Sequence[Placed | None]) -> list[Placed]:

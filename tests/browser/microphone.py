@@ -11,9 +11,9 @@ import recordings
 from recordings import Samples, Utterance
 
 RATE = 48_000
-LEAD_IN_S = 4.0
+LEAD_IN_S = 2.5
 """Silence first: the file runs from when the microphone opens, and the call has yet to connect."""
-LEAD_OUT_S = 1.0
+LEAD_OUT_S = 0.5
 
 
 class Spoken(msgspec.Struct, frozen=True):
