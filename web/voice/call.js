@@ -78,10 +78,13 @@ export class Call {
   }
 
   async #connect(signal) {
-    await this.peer.setLocalDescription();
-    const { sdp, location } = await offerCall(this.peer.localDescription.sdp, signal);
-    this.#location = location;
     signal.throwIfAborted();
+    signal.addEventListener("abort", () => this.close(), { once: true });
+    await this.peer.setLocalDescription();
+    const { sdp, location } = await offerCall(this.peer.localDescription.sdp);
+    if (signal.aborted) hangUp(location); // given up meanwhile; the seat that was taken is given back
+    signal.throwIfAborted();
+    this.#location = location;
     await this.peer.setRemoteDescription({ type: "answer", sdp });
     await this.#connected(signal);
     this.#channel.addEventListener("close", () => this.#end("lost"));

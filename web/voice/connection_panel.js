@@ -1,6 +1,6 @@
 // The connection in three figures, each with its last minute as a line.
 
-import { make, write } from "./element.js";
+import { byId, make, write } from "./element.js";
 import { wordFor } from "./quality.js";
 import { QUALITY } from "./words.js";
 
@@ -15,14 +15,13 @@ const SECONDS = 60;
 const SVG = "http://www.w3.org/2000/svg";
 
 export class ConnectionPanel {
-  #word;
+  #word = byId("quality");
   #cells;
 
-  constructor(word, list) {
-    this.#word = word;
+  constructor() {
     this.#cells = FIGURES.map((figure) => ({ figure, value: make("span", { id: figure.id, class: "figure-value" }, "–"), line: sparkline() }));
     for (const { figure, value, line } of this.#cells) {
-      list.append(make("div", { class: "figure" }, make("dt", {}, figure.name), make("dd", {}, value), line.svg));
+      byId("figures").append(make("div", { class: "figure" }, make("dt", {}, figure.name), make("dd", {}, value), line.svg));
     }
   }
 

@@ -1,25 +1,33 @@
-// Which buttons there are, and which can be pressed.
+// Which buttons there are, which can be pressed, and what they do.
 
 import { canInterrupt } from "./conversation.js";
+import { byId } from "./element.js";
 import { isOpen } from "./readiness.js";
 
 export class Controls {
-  // Elements by name: main, start, stop, interrupt, mute, send.
-  constructor(elements) {
-    this.elements = elements;
+  #start = byId("start");
+  #stop = byId("stop");
+  #interrupt = byId("interrupt");
+  #mute = byId("mute");
+
+  // `on`: start(), stop(), interrupt(), mute(). Escape interrupts from anywhere.
+  constructor(on) {
+    this.#start.addEventListener("click", () => on.start());
+    this.#stop.addEventListener("click", () => on.stop());
+    this.#interrupt.addEventListener("click", () => on.interrupt());
+    this.#mute.addEventListener("click", () => on.mute());
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.isComposing) on.interrupt();
+    });
   }
 
-  show(state) {
-    const { main, start, stop, interrupt, mute, send } = this.elements;
-    const connecting = state.connecting !== null;
-    const voice = state.transport === "voice" && state.call !== null;
-    swap(state.call !== null || connecting ? [start, stop] : [stop, start]);
-    start.disabled = !isOpen(state.readiness);
-    interrupt.disabled = state.call === null || !canInterrupt(state.conversation);
-    mute.disabled = !voice;
-    mute.setAttribute("aria-pressed", String(state.muted && voice));
-    main.toggleAttribute("data-muted", state.muted && voice);
-    send.disabled = connecting || (state.call === null && !isOpen(state.readiness));
+  show({ transport, call, connecting, conversation, readiness, muted }) {
+    const voice = transport === "voice" && call !== null;
+    swap(call !== null || connecting !== null ? [this.#start, this.#stop] : [this.#stop, this.#start]);
+    this.#start.disabled = !isOpen(readiness);
+    this.#interrupt.disabled = call === null || !canInterrupt(conversation);
+    this.#mute.disabled = !voice;
+    this.#mute.setAttribute("aria-pressed", String(muted && voice));
   }
 }
 

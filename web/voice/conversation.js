@@ -26,8 +26,8 @@ export const phase = (state) => {
 export const canInterrupt = (state) => state.playing !== null || state.active !== null;
 
 export const reduce = (state, event) => {
-  const rule = RULES[event.type];
-  return rule === undefined ? state : { ...state, ...rule(state, event) };
+  if (!Object.hasOwn(RULES, event.type)) return state;
+  return { ...state, ...RULES[event.type](state, event) };
 };
 
 // Whatever was in progress has been cut off with the connection.

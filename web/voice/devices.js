@@ -1,31 +1,31 @@
 // Which microphone, which loudspeaker. Names are known only after the microphone was allowed once.
 
-import { make } from "./element.js";
+import { byId, make } from "./element.js";
 
 export class Devices {
-  #microphone;
-  #speaker;
-  #audio;
+  #microphone = byId("microphone");
+  #speaker = byId("speaker");
 
-  // `on.microphone(deviceId)` when another one was chosen.
-  constructor({ microphone, speaker, speakerField, audio, on }) {
-    this.#microphone = microphone;
-    this.#speaker = speaker;
-    this.#audio = audio;
-    speakerField.hidden = !("setSinkId" in HTMLMediaElement.prototype);
-    microphone.addEventListener("change", () => on.microphone(microphone.value));
-    speaker.addEventListener("change", () => this.#audio.setSinkId(speaker.value));
-    navigator.mediaDevices?.addEventListener("devicechange", () => this.refresh());
+  // `audio` plays the other's voice. `on.microphone(deviceId)` when another one was chosen; `on.found(any)` when some came or went:
+  // whether there is a microphone at all.
+  constructor(audio, on) {
+    byId("speaker-field").hidden = !("setSinkId" in HTMLMediaElement.prototype);
+    this.#microphone.addEventListener("change", () => on.microphone(this.#microphone.value));
+    this.#speaker.addEventListener("change", () => audio.setSinkId(this.#speaker.value).catch(reportError));
+    navigator.mediaDevices?.addEventListener("devicechange", () => this.refresh().then(on.found));
   }
 
   get microphoneId() {
     return this.#microphone.value;
   }
 
+  // Resolves to whether there is a microphone at all.
   async refresh() {
-    const devices = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
+    if (!navigator.mediaDevices) return false;
+    const devices = await navigator.mediaDevices.enumerateDevices();
     fill(this.#microphone, "Default microphone", devices, "audioinput");
     fill(this.#speaker, "Default speaker", devices, "audiooutput");
+    return devices.some((device) => device.kind === "audioinput");
   }
 }
 

@@ -1,5 +1,7 @@
 // The page: the only module that knows all the others. What happens becomes state, and `render` shows the state.
 
+import { missing } from "./call.js";
+import { Composer } from "./composer.js";
 import { ConnectionPanel } from "./connection_panel.js";
 import { Controls } from "./controls.js";
 import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
@@ -21,7 +23,6 @@ import { interruption, whatWasHeard, written } from "./wishes.js";
 import { explain, Problem, stateWords } from "./words.js";
 
 const main = byId("conversation");
-const message = byId("message");
 
 const state = {
   transport: "none", // none, voice, text
@@ -40,23 +41,11 @@ const notice = new Notice(byId("notice"), { retry: () => begin("voice"), text: (
 const transcript = new Transcript(byId("turns"));
 const score = new Score(byId("score"));
 const meter = new Meter(byId("level"));
-const controls = new Controls({
-  main,
-  start: byId("start"),
-  stop: byId("stop"),
-  interrupt: byId("interrupt"),
-  mute: byId("mute"),
-  send: byId("send"),
-});
-const connection = new ConnectionPanel(byId("quality"), byId("figures"));
+const controls = new Controls({ start: () => begin("voice"), stop: hangUp, interrupt, mute: toggleMute });
+const composer = new Composer(submit);
+const connection = new ConnectionPanel();
 const audio = byId("antiphon-voice");
-const devices = new Devices({
-  microphone: byId("microphone"),
-  speaker: byId("speaker"),
-  speakerField: byId("speaker-field"),
-  audio,
-  on: { microphone: changeMicrophone },
-});
+const devices = new Devices(audio, { microphone: changeMicrophone, found: onDevices });
 const watch = new Watch(onReadiness);
 
 // The life of a call
@@ -73,8 +62,9 @@ async function begin(transport) {
     state.call = await open(transport, attempt.signal);
     say(transport === "voice" ? "Connected. Antiphon is listening." : "Connected by text.");
   } catch (error) {
+    if (attempt.signal.aborted) return;
     state.transport = "none";
-    if (!attempt.signal.aborted) fail(error);
+    fail(error);
   } finally {
     if (state.connecting === attempt) state.connecting = null;
     render();
@@ -139,7 +129,12 @@ function onReadiness(readiness) {
   }
   const problem = problemAfter(state.problem, readiness, state.call !== null);
   change({ readiness, unanswered, problem });
-  if (opened && problem === null) knock();
+  if (opened && state.call === null) knock();
+}
+
+function onDevices(any) {
+  if (any && state.problem?.code === "no_microphone") change({ problem: null });
+  if (!any && state.problem === null && state.call === null) change({ problem: new Problem("no_microphone") });
 }
 
 // Better to ask for the key now than after the microphone was allowed.
@@ -164,16 +159,22 @@ function onLevels(report) {
 
 // What people do
 
+function hangUp() {
+  endCall();
+  say("The call has ended.");
+  render();
+}
+
 function interrupt() {
   if (canInterrupt(state.conversation)) ask(interruption(state.transport));
 }
 
 async function submit(text) {
   if (state.call === null) await begin("text");
-  if (state.call === null) return;
+  if (state.call === null) return false;
   interrupt();
   ask(written(text));
-  if (message.value.trim() === text) message.value = "";
+  return true;
 }
 
 function ask(events) {
@@ -232,7 +233,7 @@ function paint() {
   showReadiness(state.readiness);
   controls.show(state);
   transcript.show(state.conversation.turns);
-  byId("invitation").hidden = state.conversation.turns.length > 0;
+  composer.show(state);
   if (state.conversation.responses !== timed) showWaterfall(byId("timing"), byId("timing-table"), (timed = state.conversation.responses));
   connection.show(state.transport === "voice" && state.call !== null ? (state.quality ?? []) : null, state.transport === "text" ? "text only" : "no call");
 }
@@ -241,33 +242,12 @@ function say(words) {
   write(byId("announcer"), words);
 }
 
-byId("start").addEventListener("click", () => begin("voice"));
-byId("stop").addEventListener("click", () => {
-  endCall();
-  say("The call has ended.");
-  render();
-});
-byId("interrupt").addEventListener("click", interrupt);
-byId("mute").addEventListener("click", toggleMute);
-byId("composer").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const text = message.value.trim();
-  if (text !== "") submit(text);
-});
-message.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  if (!byId("send").disabled) byId("composer").requestSubmit();
-});
-for (const opener of document.querySelectorAll(".opener")) opener.addEventListener("click", () => submit(opener.textContent));
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.isComposing) interrupt();
-});
 window.addEventListener("pagehide", () => {
   endCall();
   render();
 });
 
-devices.refresh();
+if (missing() !== null) state.problem = new Problem(missing());
+devices.refresh().then(onDevices);
 render();
 watch.look();

@@ -48,14 +48,19 @@ export const wordFor = (history) => {
 export const watch = (peer, tell) => {
   let before = null;
   let history = [];
+  let over = false;
   const timer = setInterval(async () => {
     if (peer.connectionState !== "connected") return;
     const now = counters(await peer.getStats());
+    if (over) return;
     history = [...history, figures(before, now)].slice(-KEPT_S);
     before = now;
     tell(history);
   }, 1000);
-  return () => clearInterval(timer);
+  return () => {
+    over = true;
+    clearInterval(timer);
+  };
 };
 
 const largest = (...values) => Math.max(0, ...values.filter((value) => value !== undefined));

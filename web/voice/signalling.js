@@ -4,9 +4,9 @@ import { bearer, storedKey } from "./key.js";
 import { Problem, refusalProblem } from "./words.js";
 
 // Posts an SDP offer. Returns the answer and where the call is to be hung up.
-export const offerCall = async (sdp, signal) => {
+export const offerCall = async (sdp) => {
   const headers = { "Content-Type": "application/sdp", ...bearer() };
-  const answer = await asked("/v1/realtime/calls", { method: "POST", headers, body: sdp, signal });
+  const answer = await asked("/v1/realtime/calls", { method: "POST", headers, body: sdp });
   return { sdp: await answer.text(), location: answer.headers.get("Location") };
 };
 

@@ -57,7 +57,7 @@ export class TextCall {
         this.#on.event(event);
       });
       this.#socket.addEventListener("close", ({ code }) => {
-        if (!open) reject(new Problem(code === TRY_AGAIN_LATER ? "full" : "unreachable"));
+        if (!open) reject(new Problem(code === TRY_AGAIN_LATER ? "full" : "text_refused"));
         else if (!this.#over) this.#on.ended(new Problem(code === SERVICE_RESTART ? "server_stopped" : "lost"));
         this.#over = true;
       });

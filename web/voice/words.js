@@ -94,6 +94,11 @@ const PROBLEMS = {
   ],
   lost: ["The call was lost", "The connection broke off. What was said is still here; a new call begins a new conversation.", ["retry"]],
   server_stopped: ["The server has ended the call", "It was stopped or restarted. This page keeps looking for it.", []],
+  text_refused: [
+    "The server did not take the connection",
+    "It may be loading or stopping. A proxy in front of it must let WebSockets through.",
+    ["text"],
+  ],
   refused: ["The server could not do that", "The conversation goes on.", []],
   page_failed: ["This page made a mistake", "Reload it. If it happens again, the browser's console tells more.", ["retry"]],
   server_failed: ["The server made a mistake", "Its log tells which. Trying again often helps.", ["retry", "text"]],
