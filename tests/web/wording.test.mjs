@@ -20,10 +20,10 @@ test("every refusal has a name that people can act on", () => {
 });
 
 test("the server's own words and its advice to wait are kept", () => {
-  const told = explain(refusalProblem(503, { code: "session_limit_reached", message: "all 4 seats are taken" }, "7", false));
+  const told = explain(refusalProblem(503, { code: "session_limit_reached", message: "all 4 seats are taken" }, "7", false), true);
   assert.equal(told.detail, "all 4 seats are taken");
   assert.match(told.advice, /suggests waiting 7 s/);
-  assert.doesNotMatch(explain(refusalProblem(503, { message: "full" }, null, false)).advice, /suggests/);
+  assert.doesNotMatch(explain(refusalProblem(503, { message: "full" }, null, false), true).advice, /suggests/);
 });
 
 test("what the browser says of the microphone is translated, and other faults are not hidden", () => {
@@ -41,6 +41,12 @@ test("every state has its words in every readiness", () => {
     for (const transport of ["voice", "text"]) assert.equal(stateWords(shown, { transport, readiness: { status: "ready" }, muted: true }).length, 2);
   }
   assert.equal(stateWords("hearing", { transport: "voice", readiness: { status: "ready" }, muted: false })[0], "You are speaking");
+});
+
+test("a server that has come back is said to be there again", () => {
+  const stopped = new Problem("server_stopped");
+  assert.match(explain(stopped, false).advice, /keeps looking/);
+  assert.match(explain(stopped, true).advice, /there again/);
 });
 
 const ready = { status: "ready", stages: [] };

@@ -6,7 +6,7 @@ import { explain } from "./words.js";
 export class Notice {
   #place;
   #on;
-  #shown = null;
+  #shown = "";
 
   // `on.retry()`, `on.text()`, `on.key(key)`.
   constructor(place, on) {
@@ -14,17 +14,19 @@ export class Notice {
     this.#on = on;
   }
 
-  // null: all is well.
-  show(problem) {
-    if (problem === this.#shown) return;
-    this.#shown = problem;
+  // null: all is well. `open`: the server can be called now.
+  show(problem, open) {
+    const told = problem === null ? null : explain(problem, open);
+    const key = JSON.stringify(told);
+    if (key === this.#shown) return; // an alert that is written again is read again
+    this.#shown = key;
     this.#place.classList.toggle("shown", problem !== null);
     if (problem === null) {
       delete this.#place.dataset.problem;
       this.#place.replaceChildren();
       return;
     }
-    const { title, advice, detail, ways } = explain(problem);
+    const { title, advice, detail, ways } = told;
     this.#place.dataset.problem = problem.code;
     this.#place.replaceChildren(
       make("h2", { class: "notice-title" }, title),

@@ -226,10 +226,10 @@ function paint() {
   const shown = shownState();
   main.dataset.state = shown;
   main.dataset.transport = state.transport;
-  const [title, detail] = shown === "error" ? [explain(state.problem).title, ""] : stateWords(shown, state);
+  const [title, detail] = shown === "error" ? [explain(state.problem, false).title, ""] : stateWords(shown, state);
   write(byId("now"), title);
   write(byId("now-detail"), detail);
-  notice.show(state.problem);
+  notice.show(state.problem, isOpen(state.readiness));
   showReadiness(state.readiness);
   controls.show(state);
   transcript.show(state.conversation.turns);

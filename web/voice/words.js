@@ -105,8 +105,12 @@ const PROBLEMS = {
   unreachable: ["The server does not answer", "Is it still running? This page keeps looking for it.", []],
 };
 
-export const explain = (problem) => {
-  const [title, advice, ways] = PROBLEMS[problem.code];
+const BACK = "It was stopped or restarted, and is there again. Start begins a new conversation.";
+
+// `open`: the server can be called now.
+export const explain = (problem, open) => {
+  const [title, usual, ways] = PROBLEMS[problem.code];
+  const advice = problem.code === "server_stopped" && open ? BACK : usual;
   const wait = problem.retryAfterS === null ? "" : ` The server suggests waiting ${problem.retryAfterS} s.`;
   return { title, advice: advice + wait, detail: problem.detail, ways };
 };
