@@ -85,11 +85,12 @@ const span = (element, from, to, axis) => {
 };
 
 const COLUMNS = [...MARKS, "total"];
+const HEADS = { transcript: "Words", decision: "Sure", first_token: "First word", first_audio: "Made", audible: "Heard", total: "All out" };
 
-const caption = () => make("caption", {}, "Milliseconds from the end of your speech; of a typed turn, from when it was sent");
+const caption = () => make("caption", {}, "Milliseconds from the end of your speech, or from sending a line");
 
 const head = () => {
-  const names = COLUMNS.map((mark) => make("th", { scope: "col" }, mark === "total" ? "Everything out" : nameOf(mark)));
+  const names = COLUMNS.map((mark) => make("th", { scope: "col", title: mark === "total" ? "The whole answer was made" : nameOf(mark) }, HEADS[mark]));
   return make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Turn"), ...names));
 };
 
