@@ -242,10 +242,7 @@ function say(words) {
   write(byId("announcer"), words);
 }
 
-window.addEventListener("pagehide", () => {
-  endCall();
-  render();
-});
+window.addEventListener("pagehide", hangUp);
 
 if (missing() !== null) state.problem = new Problem(missing());
 devices.refresh().then(onDevices);
