@@ -12,6 +12,8 @@ from realtime.webrtc.offer import Fingerprint, Offer
 
 log = logging.getLogger(__name__)
 
+CANCEL_AGAIN_S = 0.1
+
 
 class SecureLink(RTCDtlsTransport):
     """`on_rtp`, `on_rtcp` get decrypted packets in the order of arrival. `ended` is set once it has closed or failed."""
@@ -34,6 +36,9 @@ class SecureLink(RTCDtlsTransport):
     async def connect(self) -> None:
         """The handshake. Raises ConnectionError when it fails, also because the certificate is not the one that was offered."""
         await self.start(self._remote)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError  # aiortc waits by asyncio.wait_for, which before Python 3.12 can lose a cancellation
         if self.state != "connected":
             raise ConnectionError("the DTLS handshake failed")
 
@@ -46,10 +51,15 @@ class SecureLink(RTCDtlsTransport):
         pump = self._task
         await self.stop()
         if pump is not None:
-            await asyncio.wait([pump])
-            if not pump.cancelled() and (failure := pump.exception()) is not None:
-                log.error("a call's packets could not be handled", exc_info=failure)
+            await self._end(pump)
         self.remove_all_listeners()
+
+    async def _end(self, pump: asyncio.Future[None]) -> None:
+        while not pump.done():
+            pump.cancel()  # again, for the reason above
+            await asyncio.wait([pump], timeout=CANCEL_AGAIN_S)
+        if not pump.cancelled() and (failure := pump.exception()) is not None:
+            log.error("a call's packets could not be handled", exc_info=failure)
 
     def _state_changed(self) -> None:
         if self.state in ("closed", "failed"):

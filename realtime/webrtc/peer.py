@@ -19,6 +19,8 @@ __all__ = ["ChannelClosed", "MessageTooLarge", "Peer"]
 
 log = logging.getLogger(__name__)
 
+CLOSE_TIMEOUT_S = 2.0
+
 
 class Peer:
     """`answer` once, then it lives in a task of its own until either side ends it; `close` in any state.
@@ -49,11 +51,13 @@ class Peer:
     async def answer(self, offer: Offer) -> str:
         """The SDP answer. Raises Refusal (503) when no UDP port is free, ConnectionError after `close`."""
         ice = IceLink(self._settings, offer)
+        gathering = asyncio.create_task(ice.gather_candidates())
         try:
-            await ice.gather_candidates()
+            await asyncio.shield(gathering)
             if self._stop.is_set():
                 raise ConnectionError("closed before it was answered")
         except BaseException:
+            await asyncio.wait([gathering])  # uvloop loses a socket when its opening is cancelled
             await ice.close()
             raise
         streams = AudioStreams(offer, self._on_packet)
@@ -76,7 +80,12 @@ class Peer:
         self._stop.set()
         if self._life is None:
             self.closed.set()
-        await self.closed.wait()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self.closed.wait()
+        except TimeoutError:
+            log.error("a peer did not end within %g s; it is left to itself", CLOSE_TIMEOUT_S)
+            self.closed.set()
 
     async def _live(self, ice: IceLink, link: SecureLink, streams: AudioStreams, channel: EventsChannel | None) -> None:
         """The transport's one funnel."""

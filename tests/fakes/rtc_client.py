@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 from aioice import Connection
+from aioice.stun import Message
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCDataChannel, RTCPeerConnection, RTCSessionDescription
 from aiortc.rtcsctptransport import WEBRTC_STRING, RTCSctpTransport
 from aiortc.rtp import AnyRtcpPacket, RtcpReceiverInfo, RtcpRrPacket, RtcpSrPacket, RtpPacket, is_rtcp
@@ -86,6 +87,7 @@ class RtcClient:
         self._addresses = list(addresses)
         self._drop = drop
         self._sent = 0
+        self._connecting: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
         self._messages_seen = 0
         self._packets_seen = 0
@@ -194,9 +196,15 @@ class RtcClient:
 
     def vanish(self) -> None:
         for protocol in self.ice._protocols:
-            protocol.transport.abort()
+            protocol.datagram_received = _lose
+            protocol.send_stun = _lose_message
+            protocol.send_data = _lose_data
 
     async def close(self) -> None:
+        """Stock aiortc would leave its connecting task behind when closed in the middle of it."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
         await self.connection.close()
         self.closed.set()
 
@@ -207,8 +215,8 @@ class RtcClient:
         self.sctp._data_channel_queue.extend((channel, WEBRTC_STRING, text.encode()) for text in early)
 
     def _hook(self, ice: Connection) -> None:
-        """Its own addresses instead of all but loopback, and an eye on its datagrams."""
-        gather, data_received = ice.get_component_candidates, ice.data_received
+        """Its own addresses instead of all but loopback, and an eye on its datagrams and on the task that connects it."""
+        gather, data_received, connect = ice.get_component_candidates, ice.data_received, ice.connect
 
         async def gather_here(component: int, addresses: list[str], timeout: int = 5) -> Any:
             return await gather(component, self._addresses, timeout)
@@ -217,7 +225,12 @@ class RtcClient:
             self.sizes.append(len(data))
             data_received(data, component)
 
+        async def connect_here() -> None:
+            self._connecting = asyncio.current_task()
+            await connect()
+
         ice.get_component_candidates = gather_here
+        ice.connect = connect_here
         ice.data_received = measured
 
     async def _lossy(self, data: bytes) -> None:
@@ -251,6 +264,18 @@ class RtcClient:
             self.closed.set()
 
 
+def _lose(data: bytes | str, addr: tuple[Any, ...]) -> None:
+    pass
+
+
+def _lose_message(message: Message, addr: tuple[str, int]) -> None:
+    pass
+
+
+async def _lose_data(data: bytes, addr: tuple[str, int]) -> None:
+    pass
+
+
 class _Microphone(MediaStreamTrack):
     """Gives what is to be said, or else silence, a packet in each slot of 20 ms."""
 
@@ -276,7 +301,7 @@ class _Microphone(MediaStreamTrack):
             if not self.waiting:
                 self.idle.set()
             if payload is not None:
-                packet: "Packet[Stream]" = Packet(payload)
+                packet: Packet[Stream] = Packet(payload)
                 packet.pts = (self._slot - 1) * SLOT_UNITS
                 packet.time_base = fractions.Fraction(1, 48_000)
                 return packet

@@ -2,16 +2,15 @@
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.offers import CHROMIUM, mutated_offers
 from realtime.errors import Refusal
 from realtime.webrtc.offer import MAX_CANDIDATES, MAX_OFFER_CHARACTERS, Fingerprint, OfferRefused, read_offer
 
-CHROMIUM = (Path(__file__).parent / "chromium_156_offer.sdp").read_bytes().decode()
 LINES = CHROMIUM.split("\r\n")
 CANDIDATE = "a=candidate:1 1 udp 2122194687 198.51.100.{host} 40000 typ host generation 0"
 
@@ -169,34 +168,7 @@ def test_no_candidates_at_all_are_no_fault() -> None:
     assert read_offer(without("a=candidate")).candidates == ()
 
 
-def _mutated(draw: st.DrawFn) -> str:
-    lines = list(LINES)
-    for _ in range(draw(st.integers(1, 12))):
-        place = draw(st.integers(0, len(lines) - 1))
-        match draw(st.sampled_from(("drop", "double", "swap", "cut", "garble", "replace"))):
-            case "drop":
-                del lines[place]
-                lines = lines or [""]
-            case "double":
-                lines.insert(place, draw(st.sampled_from(LINES)))
-            case "swap":
-                other = draw(st.integers(0, len(lines) - 1))
-                lines[place], lines[other] = lines[other], lines[place]
-            case "cut":
-                lines[place] = lines[place][: draw(st.integers(0, 40))]
-            case "garble":
-                words = lines[place].split(" ")
-                words[draw(st.integers(0, len(words) - 1))] = draw(st.text(max_size=12) | st.integers().map(str))
-                lines[place] = " ".join(words)
-            case _:
-                lines[place] = draw(st.sampled_from(("a=", "m=", "c=", "b=", ""))) + draw(st.text(max_size=30))
-    return draw(st.sampled_from(("\r\n", "\n"))).join(lines)
-
-
-mutated = st.composite(_mutated)()
-
-
-@given(mutated)
+@given(mutated_offers)
 def test_a_mutated_offer_is_read_or_refused(sdp: str) -> None:
     with contextlib.suppress(OfferRefused):
         offer = read_offer(sdp)
