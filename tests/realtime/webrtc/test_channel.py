@@ -4,6 +4,7 @@ import asyncio
 import struct
 
 import pytest
+from aiortc import RTCSessionDescription
 from aiortc.rtcsctptransport import (
     SCTP_DATA_FIRST_FRAG,
     SCTP_DATA_LAST_FRAG,
@@ -15,7 +16,7 @@ from aiortc.rtcsctptransport import (
 
 from fakes.peers import Heard, open_peer
 from fakes.rtc_client import RtcClient
-from realtime.webrtc.channel import MAX_BUFFERED_BYTES, MAX_STREAMS
+from realtime.webrtc.channel import MAX_BUFFERED_BYTES, MAX_CHUNKS_HELD, MAX_STREAMS
 from realtime.webrtc.offer import read_offer
 from realtime.webrtc.peer import ChannelClosed, MessageTooLarge, Peer
 
@@ -169,6 +170,37 @@ async def test_a_malformed_message_does_not_end_the_call(protocol: int, data: by
         await _send_chunk(client.sctp, stream=1, protocol=protocol, data=data, flags=WHOLE)
         await _still_speaks(heard)
         assert not peer.closed.is_set()
+
+
+class TestStillNeeded:
+    """Weaknesses of aiortc's association that `channel` mends. When one of these fails, its mending can go."""
+
+    @pytest.mark.parametrize(
+        "malformed", [(WEBRTC_STRING, b"\xff\xfe not text"), (WEBRTC_DCEP, struct.pack("!BBHLHH", 3, 0, 0, 0, 4, 0) + b"twice")]
+    )
+    async def test_a_malformed_message_ends_a_stock_call(self, malformed: tuple[int, bytes]) -> None:
+        async with RtcClient() as one, RtcClient(channel=False) as two:
+            await _connect_stock(one, two)
+            protocol, data = malformed
+            await _send_chunk(one.sctp, stream=1, protocol=protocol, data=data, flags=WHOLE)
+            await two.closed.wait()
+
+    async def test_pieces_are_kept_beyond_the_window_and_on_any_stream(self) -> None:
+        async with RtcClient() as client:
+            client.sctp._last_received_tsn = 0
+            for number in range(1, MAX_CHUNKS_HELD + 2):
+                piece = DataChunk(SCTP_DATA_FIRST_FRAG if number == 1 else 0)
+                piece.tsn, piece.stream_id, piece.user_data = number, MAX_STREAMS, b"x"
+                await client.sctp._receive_data_chunk(piece)
+            assert len(client.sctp._inbound_streams[MAX_STREAMS].reassembly) == MAX_CHUNKS_HELD + 1
+
+
+async def _connect_stock(one: RtcClient, two: RtcClient) -> None:
+    """Two clients, without a peer of ours."""
+    await two.connection.setRemoteDescription(RTCSessionDescription(await one.offer(), "offer"))
+    await two.connection.setLocalDescription(await two.connection.createAnswer())
+    await one.accept(two.connection.localDescription.sdp)
+    await one.opened.wait()
 
 
 async def _ignore(data: bytes) -> None:

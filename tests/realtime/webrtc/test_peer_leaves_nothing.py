@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import os
 import random
 import re
@@ -97,7 +96,6 @@ async def cycle(phase: Phase, chance: random.Random) -> float:
 
 def census() -> tuple[int, list[str], list[str]]:
     """Tasks, threads, descriptors."""
-    gc.collect()
     return len(asyncio.all_tasks()), sorted(thread.name for thread in threading.enumerate()), sorted(os.listdir("/proc/self/fd"))
 
 

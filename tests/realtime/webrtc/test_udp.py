@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aioice import Connection, stun
-from aioice.ice import StunProtocol, get_host_addresses
+from aioice.ice import ICE_COMPLETED, StunProtocol, get_host_addresses
 from aiortc import RTCSessionDescription
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +94,15 @@ def test_loopback_is_offered_last() -> None:
     assert addresses.index("127.0.0.1") >= len(addresses) - 2
 
 
+async def test_the_link_is_up_when_the_client_nominates() -> None:
+    async with link() as ice:
+        connecting = asyncio.create_task(ice.connect())
+        await asyncio.sleep(0)
+        ice._check_list_state.put_nowait(ICE_COMPLETED)
+        await _few_turns()
+        assert connecting.done()
+
+
 class TestStillNeeded:
     """Weaknesses of aioice and aiortc that `ice` mends. When one of these fails, its mending can go."""
 
@@ -116,6 +125,18 @@ class TestStillNeeded:
                 stranger.sendto(datagram, one.ice._nominated[1].local_addr)
             await one.closed.wait()
 
+    async def test_a_nomination_is_noticed_by_polling(self) -> None:
+        stock = Connection(ice_controlling=False)
+        await stock.gather_candidates()
+        stock.remote_username, stock.remote_password = "user", "password"
+        connecting = asyncio.create_task(stock.connect())
+        await asyncio.sleep(0)
+        stock._check_list_state.put_nowait(ICE_COMPLETED)
+        await _few_turns()
+        assert not connecting.done()
+        connecting.cancel()
+        await stock.close()
+
     async def test_any_number_of_datagrams_waits(self) -> None:
         stock = Connection(ice_controlling=False)
         for _ in range(2 * MAX_WAITING_DATAGRAMS):
@@ -133,3 +154,9 @@ async def link() -> AsyncGenerator[IceLink]:
         yield ice
     finally:
         await ice.close()
+
+
+async def _few_turns() -> None:
+    """Of the loop: too few for 20 ms to pass."""
+    for _ in range(10):
+        await asyncio.sleep(0)
