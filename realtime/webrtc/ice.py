@@ -67,17 +67,12 @@ class IceLink(Connection):
             )
 
     def announced_candidates(self) -> list[Candidate]:
-        """What the answer names. Announced addresses stand in for this machine's own."""
+        """What the answer names. Announced addresses stand in for this machine's own, which all have the same port."""
         announced = self._settings.announced_addresses
         if not announced:
             return self.local_candidates
-        hosts = {_version(candidate.host): candidate for candidate in self.local_candidates if candidate.type == "host"}
-        stand_ins = [
-            _host_candidate(address, hosts[_version(address)].port, place)
-            for place, address in enumerate(announced)
-            if _version(address) in hosts
-        ]
-        return stand_ins + [candidate for candidate in self.local_candidates if candidate.type != "host"]
+        stand_ins = [_host_candidate(address, self._local_candidates[0].port, place) for place, address in enumerate(announced)]
+        return stand_ins + [candidate for candidate in self._local_candidates if candidate.type != "host"]
 
     async def connect(self) -> None:
         """Returns once the client has nominated a pair of addresses, however long its checks take. Raises ConnectionError."""
@@ -206,7 +201,3 @@ def _host_candidate(host: str, port: int, place: int) -> Candidate:
         port=port,
         type="host",
     )
-
-
-def _version(address: str) -> int:
-    return ipaddress.ip_address(address).version

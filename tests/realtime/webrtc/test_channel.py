@@ -63,12 +63,15 @@ async def test_without_a_channel_nothing_can_be_sent() -> None:
             await peer.send(b"anybody?")
 
 
-async def test_a_long_event_fits_through_the_narrowest_path() -> None:
-    """Both ways, and no datagram of it is longer than the smallest MTU allows. The handshake's are not either."""
+@pytest.mark.parametrize("setup", ["active", "passive"])
+async def test_a_long_event_fits_through_the_narrowest_path(setup: str) -> None:
+    """Both ways, and no datagram of it is longer than the smallest MTU allows. Those of either handshake are not either."""
     event = "é" * 30_000
     async with open_peer() as (peer, _, heard), RtcClient() as client:
-        await client.connect(peer)
+        offer = (await client.offer()).replace("a=setup:actpass", f"a=setup:{setup}")
+        await client.accept(await peer.answer(read_offer(offer)))
         await peer.send(event.encode())
+        await client.opened.wait()
         client.send(event)
         assert await client.message() == event
         await heard.until(lambda: heard.messages == [event])

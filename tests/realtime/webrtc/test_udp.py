@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aioice import Connection, stun
@@ -19,7 +20,7 @@ from fakes.rtc_client import RtcClient
 from realtime.webrtc.ice import MAX_REMOTE_CANDIDATES, MAX_WAITING_DATAGRAMS, IceLink, local_addresses
 from realtime.webrtc.offer import read_offer
 from realtime.webrtc.peer import Peer
-from realtime.webrtc.settings import WebRtcSettings
+from realtime.webrtc.settings import IceServer, WebRtcSettings
 
 # pyright: reportPrivateUsage=false
 
@@ -94,6 +95,26 @@ def test_loopback_is_offered_last() -> None:
     assert addresses.index("127.0.0.1") >= len(addresses) - 2
 
 
+async def test_a_stun_server_is_asked_for_an_address() -> None:
+    loop = asyncio.get_running_loop()
+    server, _ = await loop.create_datagram_endpoint(StunServer, local_addr=("0.0.0.0", 0))
+    port = server.get_extra_info("sockname")[1]
+    async with link(WebRtcSettings(ice_servers=(IceServer(url=f"stun:127.0.0.1:{port}"),))) as ice:
+        hosts = {candidate.host for candidate in ice.announced_candidates() if candidate.type == "srflx"}
+        own = {address for address in local_addresses() if "." in address and address != "127.0.0.1"}
+        assert hosts == ({"203.0.113.9"} if own else set())
+    server.close()
+
+
+@pytest.mark.parametrize("url", ["stun:127.0.0.1:9", "turn:127.0.0.1:9", "turn:127.0.0.1:9?transport=tcp"])
+async def test_a_server_that_is_silent_is_left_out(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("realtime.webrtc.ice.SERVER_TIMEOUT_S", 0.02)
+    before = sorted(os.listdir("/proc/self/fd"))
+    async with link(WebRtcSettings(ice_servers=(IceServer(url=url, username="user", credential="secret"),))) as ice:
+        assert {candidate.type for candidate in ice.announced_candidates()} == {"host"}
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
 async def test_the_link_is_up_when_the_client_nominates() -> None:
     async with link() as ice:
         connecting = asyncio.create_task(ice.connect())
@@ -144,11 +165,24 @@ class TestStillNeeded:
         assert stock._queue.qsize() == 2 * MAX_WAITING_DATAGRAMS
 
 
+class StunServer(asyncio.DatagramProtocol):
+    """Tells everybody the same address."""
+
+    def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  it is one
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        request = stun.parse_message(data)
+        answer = stun.Message(stun.Method.BINDING, stun.Class.RESPONSE, request.transaction_id)
+        answer.attributes["XOR-MAPPED-ADDRESS"] = ("203.0.113.9", 40_000)
+        self.transport.sendto(bytes(answer), addr)
+
+
 @asynccontextmanager
-async def link() -> AsyncGenerator[IceLink]:
+async def link(settings: WebRtcSettings | None = None) -> AsyncGenerator[IceLink]:
     async with RtcClient() as client:
         offer = read_offer(await client.offer())
-    ice = IceLink(WebRtcSettings(), offer)
+    ice = IceLink(settings or WebRtcSettings(), offer)
     await ice.gather_candidates()
     try:
         yield ice
