@@ -39,9 +39,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 FULL = Plan(
-    synthetic=30, turns=42, room_s=7.0, paused=108, interruptions=21, wire_interruptions=20, connects=22, long_answer=True
+    synthetic=30, turns=42, room_s=7.0, paused=108, interruptions=25, wire_interruptions=28, connects=22, long_answer=True
 )
-SHORT = Plan(synthetic=0, turns=1, room_s=4.5, paused=0, interruptions=0, wire_interruptions=0, connects=0, long_answer=False)
+SHORT = Plan(synthetic=0, turns=1, room_s=2.0, paused=0, interruptions=0, wire_interruptions=0, connects=0, long_answer=False)
 
 
 async def measure(server: Server, plan: Plan) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import recordings
 from bench.server import Server
 from browser import microphone
 from browser.chromium import chromium
-from browser.ears import Heard, Placed, Run, heard, listened, place, voiced_runs
+from browser.ears import Heard, Placed, Run, Told, heard, listened, place, voiced_runs
 from browser.lateness import gaps
 from browser.microphone import Script
 from browser.voice_page import VoicePage
@@ -69,10 +69,12 @@ async def calling(server: Server, session: dict[str, Any], written: Script) -> A
 
 
 async def spoken(server: Server, session: dict[str, Any], written: Script) -> Heard:
-    """What is heard while the whole file is played into the page."""
+    """What is heard while the whole file is played into the page, to the end of the last answer."""
     async with calling(server, session, written) as page:
         so_far = await heard(page.page)
         await listened(page.page, so_far.now + written.seconds)
+        await page.shows("listening")
+        await listened(page.page, (await heard(page.page)).now + PLAYED_OUT_S)
         return await heard(page.page)
 
 
@@ -139,19 +141,29 @@ async def gaps_in(server: Server, answer: Answer) -> int:
 
 async def interruptions_ms(server: Server, asked: Sequence[Utterance], seed: int = 3) -> list[float]:
     """Onset of an utterance → last audible sample of the answer that it interrupts. Each utterance interrupts the answer to the
-    one before it, at a random moment; those that found no sound to interrupt are left out.
+    one before it, at a random moment; those that found nothing to interrupt are left out.
     """
     draw = random.Random(seed)
     written = microphone.script((utterance, draw.uniform(1.6, 3.6)) for utterance in asked)
     listening = await spoken(server, LONG_ANSWER, written)
-    starts = [told.at for told in listening.events if told.kind == "output_audio_buffer.started"]
     taken_ms: list[float] = []
     for one in sure(place(written, listening.microphone)):
-        until = min([one.end + SURELY_NO_ANSWER_S, *(start for start in starts if start > one.begin)])
+        until = until_next_answer(listening.events, one.begin, one.end)
         last = listening.last_voiced(one.begin - AUDIBLE_S, until)
-        if last is not None:
+        if last is not None and was_cleared(listening.events, one.begin, until):
             taken_ms.append(round(max(0.0, last - one.begin) * 1000, 1))
     return taken_ms
+
+
+def until_next_answer(events: Sequence[Told], began: float, ended: float) -> float:
+    """The moment before which no sound can belong to the answer to an utterance that began and ended then."""
+    starts = (told.at for told in events if told.kind == "output_audio_buffer.started" and told.at > began)
+    return min([ended + SURELY_NO_ANSWER_S, *starts])
+
+
+def was_cleared(events: Sequence[Told], began: float, until: float) -> bool:
+    """Whether there was an answer to cut off in this span."""
+    return any(told.kind == "output_audio_buffer.cleared" and began < told.at < until + AUDIBLE_S for told in events)
 
 
 async def long_answer(server: Server) -> Answer:

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from bench.page_talk import AUDIBLE_S, LONG_ANSWER, SURELY_NO_ANSWER_S
+from bench.page_talk import AUDIBLE_S, LONG_ANSWER, until_next_answer, was_cleared
 from bench.playback import is_voiced
 from bench.server import Server
 from browser import microphone
@@ -121,9 +121,11 @@ async def interruptions_ms(server: Server, asked: Sequence[Utterance], seed: int
 
 
 def _taken_ms(line: Line, voiced_at: Sequence[float], began: float, ended: float) -> float | None:
-    until = min([ended + SURELY_NO_ANSWER_S, *(start for start in line.times("output_audio_buffer.started") if start > began)])
+    until = until_next_answer(line.events, began, ended)
     last = max((at for at in voiced_at if began - AUDIBLE_S < at < until), default=None)
-    return None if last is None else round(max(0.0, last - began) * 1000, 1)
+    if last is None or not was_cleared(line.events, began, until):
+        return None
+    return round(max(0.0, last - began) * 1000, 1)
 
 
 async def ended_early(server: Server, utterances: Sequence[Utterance], at_once: int = 4) -> list[str]:
