@@ -24,12 +24,12 @@ async def media() -> AsyncIterator[MediaClient]:
 
 async def test_a_restarted_server_ends_the_call_and_a_new_one_works(browse: Browse, media: MediaClient) -> None:
     context = await browse()
-    async with serving(edge_context(FakeGraph(), media=media)) as url:
+    async with serving(edge_context(FakeGraph(), call_media=media)) as url:
         page = await VoicePage.open(context, url)
         await page.call()
     await expect(page.notice).not_to_be_empty()
     assert await page.main.get_attribute("data-transport") == "none"
-    async with serving(edge_context(FakeGraph(), media=media), port=int(url.rpartition(":")[2])):
+    async with serving(edge_context(FakeGraph(), call_media=media), port=int(url.rpartition(":")[2])):
         await expect(page.start).to_be_enabled(timeout=20_000)
         await page.call()
         await page.write("What is the capital of France?")
@@ -39,7 +39,7 @@ async def test_a_restarted_server_ends_the_call_and_a_new_one_works(browse: Brow
 
 async def test_a_full_server_says_so_and_takes_the_next_call_when_a_seat_is_free(browse: Browse, media: MediaClient) -> None:
     context = await browse()
-    edge = edge_context(FakeGraph(), media=media, limits=SessionLimits(maximum_sessions=1))
+    edge = edge_context(FakeGraph(), call_media=media, limits=SessionLimits(maximum_sessions=1))
     async with serving(edge) as url:
         first, second = await VoicePage.open(context, url), await VoicePage.open(context, url)
         await first.call()
