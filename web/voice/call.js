@@ -99,6 +99,7 @@ export class Call {
         clearTimeout(timer);
         settle(value);
       };
+      if (this.#channel.readyState === "open") return done(resolve)(); // it can be faster than the promise of the description
       this.#channel.addEventListener("open", done(resolve), { once: true });
       this.peer.addEventListener("connectionstatechange", () => {
         if (this.peer.connectionState === "failed") done(blocked)();
