@@ -37,12 +37,12 @@ export class Score {
     if (slot === this.#slot) {
       const last = this.#columns.at(-1);
       this.#columns[this.#columns.length - 1] = { you: Math.max(last.you, column.you), antiphon: Math.max(last.antiphon, column.antiphon) };
-    } else {
-      this.#slot = slot;
-      this.#count += 1;
-      this.#columns.push(column);
-      this.#columns.splice(0, this.#columns.length - 1000);
+      return; // drawn with the next column
     }
+    this.#slot = slot;
+    this.#count += 1;
+    this.#columns.push(column);
+    this.#columns.splice(0, this.#columns.length - 1000);
     this.draw();
   }
 
@@ -58,21 +58,28 @@ export class Score {
   #paint() {
     const { clientWidth: width, clientHeight: tall } = this.#canvas;
     const scale = devicePixelRatio;
-    this.#canvas.width = Math.round(width * scale);
-    this.#canvas.height = Math.round(tall * scale);
     const pen = this.#canvas.getContext("2d");
-    pen.scale(scale, scale);
+    this.#fit(Math.round(width * scale), Math.round(tall * scale));
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, tall);
     const style = getComputedStyle(this.#canvas);
-    const paint = (name) => style.getPropertyValue(name).trim();
-    pen.fillStyle = paint("--line");
+    const [yours, antiphons] = ["--you", "--antiphon"].map((name) => style.getPropertyValue(name).trim());
+    pen.globalAlpha = 1;
+    pen.fillStyle = style.getPropertyValue("--line").trim();
     pen.fillRect(0, tall / 2 - 0.5, width, 1);
     const places = Math.floor(width / PITCH_PX);
     const shown = this.#columns.length === 0 ? example(places) : this.#placed(places);
     pen.globalAlpha = this.#columns.length === 0 ? 0.3 : 1;
     for (const { place, you, antiphon } of shown) {
-      bar(pen, paint("--you"), place * PITCH_PX, tall, you, -1);
-      bar(pen, paint("--antiphon"), place * PITCH_PX, tall, antiphon, 1);
+      bar(pen, yours, place * PITCH_PX, tall, you, -1);
+      bar(pen, antiphons, place * PITCH_PX, tall, antiphon, 1);
     }
+  }
+
+  // A canvas that gets its size anew is allocated anew.
+  #fit(width, height) {
+    if (this.#canvas.width !== width) this.#canvas.width = width;
+    if (this.#canvas.height !== height) this.#canvas.height = height;
   }
 
   // The newest at the right, moving left; for people who want no motion each stays at its place until it is written over.
