@@ -78,7 +78,7 @@ async def turns(server: Server, asked: Sequence[Utterance], plan: Plan) -> dict[
     return {
         "turn_p50_ms": percentile(latencies, 0.5),
         "turn_p95_ms": percentile(latencies, 0.95),
-        "turns": len(asked),
+        "turns": len(talk.turns),
         "answered": len(latencies),
         "early": sum(turn.early for turn in talk.turns),
         "over_answer": sum(turn.over_answer for turn in talk.turns),

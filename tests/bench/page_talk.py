@@ -23,8 +23,6 @@ from recordings import Utterance
 
 SHORT_ANSWER: dict[str, Any] = {"instructions": "Answer in one short sentence.", "max_output_tokens": 20}
 LONG_ANSWER: dict[str, Any] = {"instructions": "Whatever you are asked, answer with a long story.", "max_output_tokens": 120}
-MOST_SPREAD_MS = 20.0
-"""An utterance whose marks disagree more than this was not played smoothly: its turn tells nothing."""
 SURELY_NO_ANSWER_S = 0.4
 """After the end of speech: the shortest silence that ends a turn is 480 ms."""
 AUDIBLE_S = 0.3
@@ -88,14 +86,10 @@ async def short_turns(server: Server, asked: Sequence[Utterance], room_s: float)
     """One call; each answer has so much room to end before the next question."""
     written = microphone.script((utterance, room_s) for utterance in asked)
     listening = await spoken(server, SHORT_ANSWER, written)
-    places = sure(place(written, listening.microphone))
+    places = place(written, listening.microphone)
     ends = [following.begin for following in places[1:]] + [listening.now]
     turns = [turn(listening, one, until) for one, until in zip(places, ends, strict=True)]
     return Talk(turns, answers(listening), listening.connects_ms)
-
-
-def sure(places: Sequence[Placed | None]) -> list[Placed]:
-    return [one for one in places if one is not None and one.spread_ms <= MOST_SPREAD_MS]
 
 
 def turn(listening: Heard, one: Placed, until: float) -> Turn:
@@ -147,7 +141,7 @@ async def interruptions_ms(server: Server, asked: Sequence[Utterance], seed: int
     written = microphone.script((utterance, draw.uniform(1.6, 3.6)) for utterance in asked)
     listening = await spoken(server, LONG_ANSWER, written)
     taken_ms: list[float] = []
-    for one in sure(place(written, listening.microphone)):
+    for one in place(written, listening.microphone):
         until = until_next_answer(listening.events, one.begin, one.end)
         last = listening.last_voiced(one.begin - AUDIBLE_S, until)
         if last is not None and was_cleared(listening.events, one.begin, until):

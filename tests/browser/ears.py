@@ -22,7 +22,9 @@ SMOOTHED_QUANTA = 4
 VOICED_RMS = 0.01
 """As `ears.js` has them: so the file is heard in Python as its sound is heard in the browser."""
 MARK_REACH_S = 0.02
-"""How far from where it is expected a mark of the file may be found."""
+"""Marks that disagree by more do not belong together."""
+JUMP_S = 1.0
+"""How far the file may have slipped since the utterance before: a busy machine drops or repeats pieces of it."""
 
 Edge = tuple[bool, float]
 
@@ -118,19 +120,19 @@ def voiced_runs(samples: Samples, rate: int = RATE) -> list[Run]:
     return runs([(bool(voiced[place]), place * quantum_s) for place in changes], len(voiced) * quantum_s)
 
 
-def place(script: Script, heard: Sequence[Run]) -> list[Placed | None]:
+def place(script: Script, heard: Sequence[Run]) -> list[Placed]:
     """Where each utterance was heard, by its own marks: the beginnings and ends of its voiced stretches. The first sound heard
-    must be the script's first. None: too little of it was found again.
+    must be the script's first. Utterances of which less than half was found again, in one piece, are left out.
     """
     in_file = voiced_runs(script.samples)
     offset = heard[0].begin - in_file[0].begin
-    places: list[Placed | None] = []
+    places: list[Placed] = []
     for spoken in script.spoken:
         mine = [run for run in in_file if spoken.begin_s - MARK_REACH_S < run.begin < spoken.end_s]
-        found = np.concatenate([_offsets([run.begin for run in mine], [run.begin for run in heard], offset),
-                                _offsets([run.end for run in mine], [run.end for run in heard], offset)])  # fmt: skip
+        near = [run for run in heard if spoken.begin_s - JUMP_S < run.begin - offset < spoken.end_s + JUMP_S]
+        found = _agreeing([*_apart([run.begin for run in mine], [run.begin for run in near]),
+                           *_apart([run.end for run in mine], [run.end for run in near])])  # fmt: skip
         if len(found) < max(2, len(mine)):
-            places.append(None)
             continue
         offset = float(np.median(found))
         spread_ms = float(np.abs(found - offset).max()) * 1000
@@ -138,7 +140,13 @@ def place(script: Script, heard: Sequence[Run]) -> list[Placed | None]:
     return places
 
 
-def _offsets(expected: Sequence[float], found: Sequence[float], offset: float) -> NDArray[np.float64]:
-    """For each expected mark how far after it the nearest found one lies, if that is near `offset`."""
-    nearest = [min((at - mark for at in found), key=lambda apart: abs(apart - offset)) for mark in expected]
-    return np.array([apart for apart in nearest if abs(apart - offset) < MARK_REACH_S])
+def _apart(expected: Sequence[float], found: Sequence[float]) -> list[float]:
+    return [at - mark for mark in expected for at in found]
+
+
+def _agreeing(apart: Sequence[float]) -> NDArray[np.float64]:
+    """The largest group of these that lie within MARK_REACH_S: the pairs of marks that belong together."""
+    ordered = np.sort(np.array(apart, dtype=np.float64))
+    sizes = np.searchsorted(ordered, ordered + MARK_REACH_S, side="right") - np.arange(len(ordered))
+    start = int(sizes.argmax()) if len(sizes) else 0
+    return ordered[start : start + int(sizes[start])] if len(sizes) else ordered
