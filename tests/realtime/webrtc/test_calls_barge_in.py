@@ -32,6 +32,7 @@ async def test_nothing_stale_follows_an_interruption(edge: Edge, times: int) -> 
         speech = [packet async for packet in job]
     async with RtcClient() as client:
         await client.call(edge.http, edge.url, NO_ANSWER_TO_SPEECH)
+        await client.event("session.created")
         for _ in range(times):
             assert sounding(await interrupted(client, speech, draw)) == 0
         began = len(client.received)
