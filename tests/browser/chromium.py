@@ -38,6 +38,8 @@ async def chromium(
         await context.add_init_script(path=EARS)
         try:
             yield context
+            for page in context.pages:  # a browser that is ended outright does not tell its pages, and they not the server
+                await page.close()
         finally:
             await browser.close()
 

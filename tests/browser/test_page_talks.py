@@ -26,9 +26,8 @@ async def test_a_conversation_of_several_turns_is_heard_and_read(server: Server,
     await page.order(SHORTLY)
     await page.told("output_audio_buffer.stopped", 3, timeout_ms=60_000)
     await page.shows("listening")
-    await expect(page.turns("user", "done")).to_contain_text(["capital of France", "Hamlet", "clubs"], ignore_case=True)
-    await expect(page.turns("assistant")).to_have_count(3)
-    await expect(page.turns("assistant").first).to_contain_text("Paris")
+    await expect(page.turns("user", "done")).to_contain_text(["capital", "Hamlet", "clubs"], ignore_case=True)
+    await expect(page.turns("assistant").locator(".said")).to_contain_text([re.compile(r"\w+ \w+")] * 3)
     first_audio = page.page.locator("#timing-table tr[data-response] td[data-mark=audible]")
     await expect(first_audio.first).to_have_text(re.compile(r"\d"))
     listening = await heard(page.page)
@@ -42,7 +41,8 @@ async def test_speech_interrupts_an_answer(server: Server, browse: Browse, quest
     await page.told("output_audio_buffer.cleared")
     await expect(page.turns("assistant", "cut")).to_have_count(1)
     await page.told("output_audio_buffer.started", 2)
-    await expect(page.turns("assistant").last).to_contain_text("Paris", timeout=ANSWERED_MS)
+    await expect(page.turns("user", "done").last).to_contain_text("capital", timeout=ANSWERED_MS)
+    await expect(page.turns("assistant")).to_have_count(2)
 
 
 async def test_the_button_and_the_key_interrupt_an_answer(server: Server, browse: Browse) -> None:
