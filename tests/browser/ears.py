@@ -21,8 +21,10 @@ QUANTUM = 128
 SMOOTHED_QUANTA = 4
 VOICED_RMS = 0.01
 """As `ears.js` has them: so the file is heard in Python as its sound is heard in the browser."""
-MARK_REACH_S = 0.02
-"""Marks that disagree by more do not belong together."""
+MARGIN_S = 0.1
+"""Of silence around an utterance, so that its own beginning and end count."""
+LEAST_AGREEMENT = 0.95
+"""Of the quanta of an utterance as it was heard with those of the file."""
 JUMP_S = 1.0
 """How far the file may have slipped since the utterance before: a busy machine drops or repeats pieces of it."""
 
@@ -58,13 +60,12 @@ class Buffered(msgspec.Struct, frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An utterance of the file on the ears' clock. `spread_ms`: how far its marks disagree about that."""
+    """An utterance of the file on the ears' clock. `agreement`: the share of it that was heard as it was written."""
 
     spoken: Spoken
     begin: float
     end: float
-    marks: int
-    spread_ms: float
+    agreement: float
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -121,32 +122,29 @@ def voiced_runs(samples: Samples, rate: int = RATE) -> list[Run]:
 
 
 def place(script: Script, heard: Sequence[Run]) -> list[Placed]:
-    """Where each utterance was heard, by its own marks: the beginnings and ends of its voiced stretches. The first sound heard
-    must be the script's first. Utterances of which less than half was found again, in one piece, are left out.
+    """Where each utterance was heard: where its voiced stretches agree best with what was heard. The first sound heard must be
+    the script's first. Utterances that were not heard in one piece are left out.
     """
     in_file = voiced_runs(script.samples)
     offset = heard[0].begin - in_file[0].begin
     places: list[Placed] = []
     for spoken in script.spoken:
-        mine = [run for run in in_file if spoken.begin_s - MARK_REACH_S < run.begin < spoken.end_s]
-        near = [run for run in heard if spoken.begin_s - JUMP_S < run.begin - offset < spoken.end_s + JUMP_S]
-        found = _agreeing([*_apart([run.begin for run in mine], [run.begin for run in near]),
-                           *_apart([run.end for run in mine], [run.end for run in near])])  # fmt: skip
-        if len(found) < max(2, len(mine)):
+        begin, end = spoken.begin_s - MARGIN_S, spoken.end_s + MARGIN_S
+        wanted = _mask(in_file, begin, end)
+        around = _mask(heard, begin + offset - JUMP_S, end + offset + JUMP_S)
+        agreements = (np.lib.stride_tricks.sliding_window_view(around, len(wanted)) == wanted).mean(axis=1)
+        best = int(agreements.argmax())
+        if agreements[best] < LEAST_AGREEMENT:
             continue
-        offset = float(np.median(found))
-        spread_ms = float(np.abs(found - offset).max()) * 1000
-        places.append(Placed(spoken, spoken.begin_s + offset, spoken.end_s + offset, len(found), round(spread_ms, 1)))
+        offset += best * QUANTUM / RATE - JUMP_S
+        places.append(Placed(spoken, spoken.begin_s + offset, spoken.end_s + offset, round(float(agreements[best]), 3)))
     return places
 
 
-def _apart(expected: Sequence[float], found: Sequence[float]) -> list[float]:
-    return [at - mark for mark in expected for at in found]
-
-
-def _agreeing(apart: Sequence[float]) -> NDArray[np.float64]:
-    """The largest group of these that lie within MARK_REACH_S: the pairs of marks that belong together."""
-    ordered = np.sort(np.array(apart, dtype=np.float64))
-    sizes = np.searchsorted(ordered, ordered + MARK_REACH_S, side="right") - np.arange(len(ordered))
-    start = int(sizes.argmax()) if len(sizes) else 0
-    return ordered[start : start + int(sizes[start])] if len(sizes) else ordered
+def _mask(runs: Sequence[Run], begin: float, end: float) -> NDArray[np.bool_]:
+    """One flag for each quantum of this span."""
+    mask = np.zeros(round((end - begin) * RATE / QUANTUM), dtype=np.bool_)
+    for run in runs:
+        first, last = (round((at - begin) * RATE / QUANTUM) for at in (run.begin, run.end))
+        mask[max(first, 0) : max(last, 0)] = True
+    return mask
