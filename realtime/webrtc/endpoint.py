@@ -42,5 +42,5 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def hang_up(request: web.Request) -> web.Response:
-    request.app[CALLS].hang_up(request.match_info["call_id"])
+    await request.app[CALLS].hang_up(request.match_info["call_id"])
     return web.Response()
