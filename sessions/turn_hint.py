@@ -2,7 +2,7 @@
 
 The words tell most: the thinker weighs whether the user's message ends where the transcript does. On 164 utterances with
 inner pauses their log-probability told ends from pauses with an AUC above 0.9; smart-turn, which hears the sound, adds a
-little, and the punctuation of the recogniser nothing, since it closes every sentence.
+little. Of the recogniser's punctuation a question mark tells something, and a full stop nothing: it closes every sentence.
 """
 
 import math
@@ -35,14 +35,16 @@ async def _words(state: VoiceState, recogniser: Recogniser) -> float | None:
     """The thinker's probability that the words end here. It sees this turn alone, as the sweep of the settings did, after a
     system prompt that is always in its cache."""
     heard = await recogniser.outcome()
-    words = "" if isinstance(heard, RequestFailed) else heard.text.rstrip(MARKS)
+    text = "" if isinstance(heard, RequestFailed) else heard.text.rstrip()
+    words = text.rstrip(MARKS)
     if not words:
         return None
+    weight = state.settings.question_weight if text.endswith("?") else 1.0
     system = Message("system", state.settings.instructions)
     weighing = Generation(messages=(system, Message("user", words)), weigh_ending=True)
     request = state.request("thinker", ("text",), {"thinker": weighing})
     try:
-        return min(math.exp(await _ask(state, request, Payload(), "ending")), 1.0)
+        return min(math.exp(await _ask(state, request, Payload(), "ending")) * weight, 1.0)
     except RequestFailed:
         return None
 

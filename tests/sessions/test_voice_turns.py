@@ -166,8 +166,15 @@ async def test_unfinished_words_get_the_longest_silence() -> None:
 
 async def test_a_sound_that_goes_on_makes_unsure() -> None:
     graph = FakeGraph()
-    graph.endings, graph.end_of_turn = [0.25], [0.5]
+    graph.transcripts, graph.endings, graph.end_of_turn = ["I would like to go."], [0.25], [0.5]
     assert FINISHED_MS + 50 < await _decided_after_ms(graph) < UNFINISHED_MS - 50
+
+
+async def test_a_question_is_sooner_taken_for_finished() -> None:
+    graph = FakeGraph()
+    graph.transcripts, graph.endings = ["I would like to go.", "Would you like to go?"], [0.1]
+    assert await _decided_after_ms(graph) == pytest.approx(UNFINISHED_MS, abs=50)
+    assert await _decided_after_ms(graph) == pytest.approx(FINISHED_MS, abs=50)
 
 
 async def test_without_an_end_of_turn_model_the_words_decide() -> None:

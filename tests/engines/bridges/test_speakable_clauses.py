@@ -28,11 +28,14 @@ def test_no_text_gives_no_clause():
     assert clauses(SpeakableClauses(JOE), "", "") == []
 
 
-def test_the_narrator_starts_with_shorter_clauses():
-    text = "there are many places that one could go to on a day like this one here"
-    lengths = [len(clause.text) for clause in clauses(narrator_clauses(JOE), text)]
-    assert lengths[0] <= 32
-    assert lengths[0] < len(clauses(SpeakableClauses(JOE), text)[0].text)
+def test_the_first_clause_is_short_and_the_narrator_goes_on_with_shorter_ones():
+    text = "there are many places that one could go to on a day like this one here and there are many more on the next"
+    talker, narrator = (
+        [len(clause.text) for clause in clauses(bridge, text)] for bridge in (SpeakableClauses(JOE), narrator_clauses(JOE))
+    )
+    assert talker[0] <= 32
+    assert narrator[0] <= 32
+    assert narrator[1] < talker[1]
 
 
 @given(st.lists(st.text(max_size=30), max_size=12))
