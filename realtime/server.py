@@ -26,7 +26,9 @@ from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
 from realtime.metrics import Metrics
+from realtime.priority import CLOCK, ask_for_priority
 from realtime.progress import Progress
+from realtime.settings import ServerSettings
 from realtime.tls import Certificate, TlsError, own_certificate
 from sessions.manager import SessionManager
 from sessions.settings import SessionLimits
@@ -50,7 +52,13 @@ def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None])
         graph = with_weights(deployment.graph)
         _check_programs(graph)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            _be_first(deployment.server)
             runner.run(_serve(lambda: Gateway(deployment, graph, api_key, say), listener, certificate))
+
+
+def _be_first(settings: ServerSettings) -> None:
+    if settings.realtime_priority and not ask_for_priority(CLOCK):
+        log.info("the system gives no real-time priority: while its cores are busy, calls may lose slots")
 
 
 def _check_programs(graph: GraphSettings) -> None:
@@ -89,7 +97,7 @@ class Gateway:
         self._metrics = Metrics()
         self._runtime = Runtime(graph, logs=deployment.server.log_style, on_status=self._status_changed)
         self._media = self._media_client("media", deployment.server.log_style)
-        self._call_media = self._media_client("calls", deployment.server.log_style)
+        self._call_media = self._media_client("calls", deployment.server.log_style, first=deployment.server.realtime_priority)
         self._starts: dict[str, int] = {}
         names, manager = catalogue(graph), seats(deployment.limits)
         self.context = AppContext(
@@ -125,8 +133,8 @@ class Gateway:
             accepting.close()
             await runner.cleanup()
 
-    def _media_client(self, name: str, logs: LogStyle) -> MediaClient:
-        return MediaClient(media_command(name, logs), on_restart=lambda: self._metrics.worker_restarted(name))
+    def _media_client(self, name: str, logs: LogStyle, *, first: bool = False) -> MediaClient:
+        return MediaClient(media_command(name, logs, first=first), on_restart=lambda: self._metrics.worker_restarted(name))
 
     async def _stage_reports(self) -> tuple[StageReport, ...]:
         reports = await self._runtime.reports()

@@ -29,6 +29,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     allowed_origins: tuple[str, ...] = ()
     """Origins, such as `https://example.org`, whose pages may call this server besides its own."""
     webrtc: WebRtcSettings = WebRtcSettings()
+    realtime_priority: bool = True
+    """Ask the system to run the audio clock and the codecs of calls before everything else, which it lets only root and
+    CAP_SYS_NICE do."""
     max_body_bytes: int = 25 << 20
     """Largest body of a REST request: an upload for transcription."""
     max_message_bytes: int = 24 << 20

@@ -16,6 +16,7 @@ class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     release: float
     onset_windows: int
+    hold_threshold: float
     hold_windows: int
     minimum_speech_ms: int
     prefix_padding_ms: int
@@ -46,6 +47,7 @@ def turn_policy(detection: ServerVad | SemanticVad, settings: VoiceSettings) -> 
         threshold=threshold,
         release=max(threshold - settings.release_margin, 0.01),
         onset_windows=settings.onset_windows,
+        hold_threshold=min(threshold, settings.hold_threshold),
         hold_windows=settings.hold_windows,
         minimum_speech_ms=settings.minimum_speech_ms,
         prefix_padding_ms=padding_ms,
@@ -133,7 +135,7 @@ class TurnDetector:
         self._now_ms += WINDOW_MS
         self._run = self._run + 1 if probability >= self.policy.threshold else 0
         if self._start_ms is None:
-            return self._wait_for_onset()
+            return self._wait_for_onset(probability)
         if self._now_ms - self._start_ms >= self.policy.maximum_turn_ms:
             self._last_speech_end_ms = self._now_ms
             return [self._end_turn(pause=None)]
@@ -153,6 +155,7 @@ class TurnDetector:
         self._start_ms: int | None = None
         self._run = 0
         self._suspected = False
+        self._unsuspicious = 0
         self._voiced_ms = 0
         self._leave_pause()
 
@@ -160,9 +163,9 @@ class TurnDetector:
         self._in_pause = False
         self._needed_silence_ms: float | None = None
 
-    def _wait_for_onset(self) -> list[TurnEvent]:
+    def _wait_for_onset(self, probability: float) -> list[TurnEvent]:
         if self._run < self.policy.onset_windows:
-            return self._suspect()
+            return self._suspect(probability)
         self._suspected = False
         onset_ms = self._now_ms - self._run * WINDOW_MS
         self._start_ms = max(onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
@@ -170,11 +173,16 @@ class TurnDetector:
         self._last_speech_end_ms = self._now_ms
         return [SpeechBegan(self._start_ms)]
 
-    def _suspect(self) -> list[TurnEvent]:
-        was, self._suspected = self._suspected, self._run > 0 and (self._suspected or self._run >= self.policy.hold_windows)
-        if was == self._suspected:
+    def _suspect(self, probability: float) -> list[TurnEvent]:
+        if probability >= self.policy.hold_threshold:
+            self._unsuspicious = 0
+            was, self._suspected = self._suspected, True
+            return [] if was else [OnsetSuspected()]
+        self._unsuspicious += 1
+        if not self._suspected or self._unsuspicious < self.policy.hold_windows:
             return []
-        return [OnsetSuspected() if self._suspected else OnsetDenied()]
+        self._suspected = False
+        return [OnsetDenied()]
 
     def _is_speech(self, probability: float) -> bool:
         silence_ms = self._now_ms - WINDOW_MS - self._last_speech_end_ms

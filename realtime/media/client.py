@@ -27,9 +27,9 @@ BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Before the next start, by how many starts in a row have failed; the last one repeats."""
 
 
-def media_command(name: str, logs: LogStyle) -> tuple[str, ...]:
-    """Of a worker that operators know by `name`."""
-    return (sys.executable, "-m", "realtime.media.worker", name, logs.level, logs.format)
+def media_command(name: str, logs: LogStyle, *, first: bool = False) -> tuple[str, ...]:
+    """Of a worker that operators know by `name`. `first`: its live jobs ask to run before everything else."""
+    return (sys.executable, "-m", "realtime.media.worker", name, logs.level, logs.format, *(["first"] if first else []))
 
 
 class MediaClient:

@@ -1,4 +1,4 @@
-"""`python -m realtime.media.worker NAME LEVEL FORMAT`: codecs for the gateway that started it, one thread per job.
+"""`python -m realtime.media.worker NAME LEVEL FORMAT [first]`: codecs for the gateway that started it, one thread per job.
 
 Its standard input is its end of the socket pair to the gateway, and its lifeline: when that closes, the process ends.
 """
@@ -20,6 +20,7 @@ from engines.messages.framing import frame
 from realtime.media import messages
 from realtime.media.messages import Failed, FailureKind
 from realtime.media.transcodes import Decoding, Encoding, Listening, Speaking, Transcode
+from realtime.priority import CODEC, ask_for_priority
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,11 @@ class Link:
 
 
 class MediaWorker:
-    def __init__(self, link: Link, busy_limit_s: float = messages.BUSY_LIMIT_S) -> None:
+    """`first`: calls ask to run before everything else."""
+
+    def __init__(self, link: Link, busy_limit_s: float = messages.BUSY_LIMIT_S, *, first: bool = False) -> None:
         self._link = link
+        self._first = first
         self._busy_limit_s = busy_limit_s
         self._jobs: dict[int, Transcode] = {}
         self._stuck = 0
@@ -68,6 +72,7 @@ class MediaWorker:
     def serve(self) -> None:
         """Until the gateway is gone."""
         threading.Thread(target=self._watch, daemon=True, name="watch").start()
+        self._be_first()
         self._link.send(messages.Ready(os.getpid()))
         while (message := self._link.next()) is not None:
             self._take(message)
@@ -97,7 +102,13 @@ class MediaWorker:
         self._jobs[number] = job
         threading.Thread(target=self._run, args=(number, job), daemon=True, name=f"job-{number}").start()
 
+    def _be_first(self) -> None:
+        if self._first:
+            ask_for_priority(CODEC)
+
     def _run(self, number: int, job: Transcode) -> None:
+        if isinstance(job, Speaking | Listening):
+            self._be_first()
         end = job.run()
         gc.collect()  # PyAV's containers are cycles, and each holds a thread of its resampler until it is freed
         if self._jobs.pop(number, None) is not None:
@@ -128,16 +139,16 @@ class MediaWorker:
 
 
 def main() -> None:
-    name, *style = sys.argv[1:]
+    name, level, format, *first = sys.argv[1:]
     setproctitle(f"antiphon {name}")
-    logs.set_up(name, msgspec.convert(dict(zip(("level", "format"), style, strict=True)), logs.LogStyle))
+    logs.set_up(name, msgspec.convert({"level": level, "format": format}, logs.LogStyle))
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.stack_size(THREAD_STACK_BYTES)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.freeze()
     try:
-        MediaWorker(Link(socket.socket(fileno=os.dup(0)))).serve()
+        MediaWorker(Link(socket.socket(fileno=os.dup(0))), first=bool(first)).serve()
     finally:
         os._exit(0)  # a thread inside a codec must not keep an orphan alive
 

@@ -9,8 +9,8 @@ from sessions.playout import Heard
 
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
-MAX_HOLD_SLOTS = 10
-"""An onset is confirmed or denied within 100 ms; a hold that nobody has ended after 200 ms ends by itself."""
+MAX_HOLD_SLOTS = 15
+"""An onset is nearly always confirmed or denied within 200 ms; a hold that nobody has ended after 300 ms ends by itself."""
 
 
 class _Answer:
