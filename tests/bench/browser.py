@@ -26,7 +26,7 @@ from recordings import Utterance
 
 class Plan(msgspec.Struct, frozen=True):
     """How much of each measurement; the short form only shows that everything still works. `room_s` for an answer: its
-    20 tokens are some 5 s of speech, and the first sound comes after up to 1.5 s."""
+    16 tokens are some 5 s of speech, and the first sound comes after up to 1.5 s."""
 
     synthetic: int
     turns: int
@@ -39,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 FULL = Plan(
-    synthetic=30, turns=42, room_s=7.0, paused=108, interruptions=25, wire_interruptions=28, connects=22, long_answer=True
+    synthetic=30, turns=42, room_s=6.5, paused=108, interruptions=34, wire_interruptions=28, connects=22, long_answer=True
 )
 SHORT = Plan(synthetic=0, turns=1, room_s=2.0, paused=0, interruptions=0, wire_interruptions=0, connects=0, long_answer=False)
 
@@ -89,6 +89,7 @@ async def turns(server: Server, asked: Sequence[Utterance], plan: Plan) -> dict[
         "answers_compared": len(answers),
         "longest_answer_s": round(max((answer.seconds for answer in answers), default=0.0), 1),
         "concealed_ms": round(sum(answer.concealed_ms for answer in answers), 1),
+        "jitter_buffer_ms": talk.waited_ms,
         "loop_lag_p99_ms": quantile_ms(before, after, 0.99),
     }
 

@@ -21,7 +21,7 @@ from browser.microphone import Script
 from browser.voice_page import VoicePage
 from recordings import Utterance
 
-SHORT_ANSWER: dict[str, Any] = {"instructions": "Answer in one short sentence.", "max_output_tokens": 20}
+SHORT_ANSWER: dict[str, Any] = {"instructions": "Answer in one short sentence.", "max_output_tokens": 16}
 LONG_ANSWER: dict[str, Any] = {"instructions": "Whatever you are asked, answer with a long story.", "max_output_tokens": 120}
 SURELY_NO_ANSWER_S = 0.4
 """After the end of speech: the shortest silence that ends a turn is 480 ms."""
@@ -77,9 +77,12 @@ async def spoken(server: Server, session: dict[str, Any], written: Script) -> He
 
 
 class Talk(msgspec.Struct, frozen=True):
+    """`waited_ms`: how long the browser's jitter buffer held the sound, in the mean."""
+
     turns: list[Turn]
     answers: list[Answer]
     connects_ms: list[float]
+    waited_ms: float
 
 
 async def short_turns(server: Server, asked: Sequence[Utterance], room_s: float) -> Talk:
@@ -89,7 +92,7 @@ async def short_turns(server: Server, asked: Sequence[Utterance], room_s: float)
     places = place(written, listening.microphone)
     ends = [following.begin for following in places[1:]] + [listening.now]
     turns = [turn(listening, one, until) for one, until in zip(places, ends, strict=True)]
-    return Talk(turns, answers(listening), listening.connects_ms)
+    return Talk(turns, answers(listening), listening.connects_ms, listening.waited_ms(places[0].begin, listening.now))
 
 
 def turn(listening: Heard, one: Placed, until: float) -> Turn:

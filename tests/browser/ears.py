@@ -50,13 +50,15 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Buffered(msgspec.Struct, frozen=True):
-    """The jitter buffer's totals at one moment: packets, and samples that it had to make up."""
+    """The jitter buffer's totals at one moment: packets, samples that it had to make up, samples given out and the seconds that
+    they had waited, all together."""
 
     at: float
     received: int
     lost: int
     concealed: int
-    silent_concealed: int
+    emitted: int
+    waited_s: float
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -77,6 +79,12 @@ class Heard(msgspec.Struct, frozen=True):
     stats: list[Buffered]
     connects_ms: list[float]
     now: float
+
+    def waited_ms(self, begin: float, end: float) -> float:
+        """How long the jitter buffer held what it gave out in this span, in the mean; 0 when it gave out nothing."""
+        inside = [one for one in self.stats if begin <= one.at <= end]
+        given = inside[-1].emitted - inside[0].emitted if inside else 0
+        return round((inside[-1].waited_s - inside[0].waited_s) / given * 1000, 1) if given else 0.0
 
     def first_voiced(self, after: float, before: float) -> float | None:
         """When the remote side is first audible in this span."""
@@ -118,7 +126,7 @@ def voiced_runs(samples: Samples, rate: int = RATE) -> list[Run]:
     energy = np.concatenate([np.zeros(SMOOTHED_QUANTA - 1), (blocks.astype(np.float64) ** 2).mean(axis=1)])
     voiced = np.convolve(energy, np.ones(SMOOTHED_QUANTA) / SMOOTHED_QUANTA, mode="valid") > VOICED_RMS**2
     changes = np.flatnonzero(np.diff(np.concatenate([[False], voiced]).astype(int)))
-    return runs([(bool(voiced[place]), place * quantum_s) for place in changes], len(voiced) * quantum_s)
+    return runs([(bool(voiced[place]), int(place) * quantum_s) for place in changes], len(voiced) * quantum_s)
 
 
 def place(script: Script, heard: Sequence[Run]) -> list[Placed]:
@@ -136,7 +144,7 @@ def place(script: Script, heard: Sequence[Run]) -> list[Placed]:
         best = int(agreements.argmax())
         if agreements[best] < LEAST_AGREEMENT:
             continue
-        offset += best * QUANTUM / RATE - JUMP_S
+        offset += float(best * QUANTUM / RATE - JUMP_S)
         places.append(Placed(spoken, spoken.begin_s + offset, spoken.end_s + offset, round(float(agreements[best]), 3)))
     return places
 
