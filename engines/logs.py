@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Generator
@@ -16,6 +17,9 @@ LogFormat: TypeAlias = Literal["text", "json"]
 
 session_id: ContextVar[str] = ContextVar("session_id", default="")
 request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What ends a line, or what a terminal obeys; clients have a say in what is logged."""
 
 
 class LogStyle(msgspec.Struct, frozen=True):
@@ -45,7 +49,7 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        line = f"{clock} {record.levelname.lower():<8} {self._process}: {record.getMessage()}"
+        line = f"{clock} {record.levelname.lower():<8} {self._process}: {_on_one_line(record.getMessage())}"
         ids = (("session", session_id.get()), ("request", request_id.get()))
         if known := ", ".join(f"{name} {value}" for name, value in ids if value):
             line += f" ({known})"
@@ -85,6 +89,10 @@ def set_up(process: str, style: LogStyle) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(style.level.upper())
+
+
+def _on_one_line(text: str) -> str:
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _utc(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """The data channel `oai-events` as the wire of a session."""
 
 import asyncio
+import contextlib
 
 from realtime.errors import SERVER, ErrorBody, Refusal
 from realtime.openai_realtime.server_events import Error, EventEncoder
@@ -70,4 +71,5 @@ class ChannelWire:
         except MessageTooLarge as refused:
             message = f"an event of {refused.size} bytes was left out: the client's data channel takes at most {refused.limit}"
             error = ErrorBody(message=message, type=SERVER, code="event_too_large")
-            await self._peer.send(self._encoder.encode(Error(error=error)))
+            with contextlib.suppress(MessageTooLarge):  # not even this fits
+                await self._peer.send(self._encoder.encode(Error(error=error)))

@@ -29,13 +29,16 @@ def test_lines_carry_the_session_and_the_request_that_they_are_about() -> None:
     assert "session_id" not in line(logger, "outside")
 
 
-@pytest.mark.parametrize("text", ["two\nlines", "quote \" and 'quote'", "ünïcode 🙂"])
+@pytest.mark.parametrize(
+    "text", ["two\nlines", "a\rreturn", "a\x1b[2Jcleared\x9bscreen", "another\u2028line", "quote \" and 'quote'", "ünïcode 🙂"]
+)
 def test_one_line_whatever_the_message(text: str) -> None:
     logger = logging.getLogger("engines.x")
     record = logger.makeRecord(logger.name, logging.INFO, __file__, 1, "%s", (text,), None)
     formatted = JsonLines("mouth").format(record)
     assert "\n" not in formatted
     assert json.loads(formatted)["message"] == text
+    assert TextLines("mouth").format(record).isprintable()
 
 
 def test_exceptions_are_told_with_their_type() -> None:

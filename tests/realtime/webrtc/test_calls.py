@@ -130,6 +130,27 @@ async def test_binary_and_nonsense_on_the_channel_are_answered(edge: Edge) -> No
         await ask(client)
 
 
+async def test_a_client_that_takes_no_event_at_all_is_spoken_with(edge: Edge, caplog: pytest.LogCaptureFixture) -> None:
+    async with RtcClient() as client:
+        offer = (await client.offer()).replace("a=max-message-size:262144", "a=max-message-size:1")
+        headers = {"Content-Type": "application/sdp"}
+        async with edge.http.post(f"{edge.url}/v1/realtime/calls", data=offer, headers=headers) as response:
+            await client.accept(await response.text())
+        await client.opened.wait()
+        client.say(await opus_of(edge, tone(960)))
+        await client.packet(lambda packet: packet.payload != OPUS_SILENCE)
+        assert client.messages == []
+    assert "a call failed" not in caplog.text
+
+
+async def test_a_line_of_the_log_is_ours(edge: Edge, caplog: pytest.LogCaptureFixture) -> None:
+    """What a library has to say of each pair of addresses is left out."""
+    caplog.set_level("INFO")
+    async with calling(edge):
+        pass
+    assert {record.name.partition(".")[0] for record in caplog.records} & {"aioice", "aiortc"} == set()
+
+
 async def test_a_lost_media_worker_costs_a_moment_of_sound_and_not_the_call(edge: Edge) -> None:
     async with calling(edge) as (client, _):
         beginning, rest = await opus_of(edge, tone(96)), await opus_of(edge, tone(960))
