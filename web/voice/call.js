@@ -29,6 +29,7 @@ export class Call {
   #sender;
   #location = null;
   #over = false;
+  #muted = false;
   #lostTimer = null;
 
   // Resolves when events flow. `on.remote(stream)` gives the other's voice; `signal` gives up. Throws Problem or AbortError.
@@ -58,13 +59,18 @@ export class Call {
   }
 
   setMuted(muted) {
+    this.#muted = muted;
     for (const track of this.microphone.getAudioTracks()) track.enabled = !muted;
   }
 
+  // Takes the place of the one before. Returns whether the call is still on; when it is over, nothing stays open.
   async useMicrophone(microphone) {
-    await this.#sender.replaceTrack(microphone.getAudioTracks()[0]);
     stop(this.microphone);
     this.microphone = microphone;
+    this.setMuted(this.#muted);
+    if (!this.#over) await this.#sender.replaceTrack(microphone.getAudioTracks()[0]);
+    if (this.#over) stop(microphone);
+    return !this.#over;
   }
 
   // Tells the server, too. Harmless when it is over already.

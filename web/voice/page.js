@@ -182,12 +182,13 @@ function ask(events) {
 }
 
 async function changeMicrophone(deviceId) {
-  if (state.transport !== "voice" || state.call === null) return;
+  const { call } = state;
+  if (state.transport !== "voice" || call === null) return;
   try {
-    await state.call.useMicrophone(deviceId, state.muted);
-    change({ problem: null });
+    await call.useMicrophone(deviceId);
+    if (call === state.call) change({ problem: null });
   } catch (error) {
-    fail(error);
+    if (call === state.call) fail(error); // else it is over, and nobody waits for its microphone
   }
 }
 

@@ -11,6 +11,7 @@ export class Voice {
   #on;
   #levels;
   #call = null;
+  #sound = null;
   #unwatch = () => {};
   #stopwatch = new Stopwatch();
 
@@ -43,10 +44,9 @@ export class Voice {
     this.#call.setMuted(muted);
   }
 
-  async useMicrophone(deviceId, muted) {
+  async useMicrophone(deviceId) {
     const microphone = await openMicrophone(deviceId);
-    await this.#call.useMicrophone(microphone);
-    this.#call.setMuted(muted);
+    if (!(await this.#call.useMicrophone(microphone))) return;
     this.#listenTo(microphone);
   }
 
@@ -54,7 +54,7 @@ export class Voice {
     this.#unwatch();
     this.#call?.close();
     this.#levels.close();
-    this.#audio.srcObject = null;
+    if (this.#audio.srcObject === this.#sound) this.#audio.srcObject = null; // else it plays the next call
   }
 
   async #start(deviceId, signal) {
@@ -76,7 +76,7 @@ export class Voice {
   }
 
   #play(stream) {
-    this.#audio.srcObject = stream;
+    this.#audio.srcObject = this.#sound = stream;
     this.#levels.hearRemote(stream);
   }
 
