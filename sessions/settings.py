@@ -20,7 +20,7 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Speech ends below threshold minus this: hysteresis as silero's own reference code has it."""
     onset_windows: Count = 3
     """Voiced windows of 32 ms in a row that make an onset (or a resumption): a click is one or two long."""
-    hold_threshold: Probability = 0.35
+    hold_threshold: Probability = 0.25
     """Speech probability from which an answer being played is held back until the onset is confirmed, or not."""
     hold_windows: Count = 3
     """Windows below it in a row after which the onset is denied, and the answer plays on: a soft beginning flickers."""

@@ -59,11 +59,15 @@ def wav(samples: Samples) -> bytes:
 
 
 def trim(samples: Samples, rate: int = RATE) -> Samples:
-    """Cut what is quieter than 1/20 of the loudest 20 ms at both ends: the rooms of the recordings lie near 1/40."""
+    """Cut what is quieter than 1/20 of the loudest 20 ms at both ends: the rooms of the recordings lie near 1/40. Lips that part a
+    quarter of a second before the voice do not begin it: most of its first 100 ms is twice as loud."""
     frame = rate // 50
     energy = frame_energy(samples, frame)
-    loud = np.flatnonzero(energy > energy.max() / 20)
-    return samples[loud[0] * frame : (loud[-1] + 1) * frame]
+    loud = energy > energy.max() / 20
+    voice = np.pad(energy > energy.max() / 10, (0, 4))
+    begun = np.lib.stride_tricks.sliding_window_view(voice, 5).sum(axis=1) >= 3
+    first, last = np.flatnonzero(loud & begun)[0], np.flatnonzero(loud)[-1]
+    return samples[first * frame : (last + 1) * frame]
 
 
 def frame_energy(samples: Samples, frame: int) -> NDArray[np.float32]:
