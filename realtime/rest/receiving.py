@@ -13,7 +13,8 @@ T = TypeVar("T")
 
 
 async def arriving(request: web.Request, reading: Awaitable[T]) -> T:
-    """The next of a body. Raises Refusal (408) when nothing comes for too long; the connection is then closed."""
+    """The next of a body. Raises Refusal (400) when it is broken, and (408) when nothing comes for too long; the connection is
+    then closed."""
     limit_s = request.app[CONTEXT].settings.receive_timeout_s
     try:
         async with asyncio.timeout(limit_s):
@@ -21,10 +22,12 @@ async def arriving(request: web.Request, reading: Awaitable[T]) -> T:
     except TimeoutError as stalled:
         message = f"body: expected more of it, got none for {limit_s:g} s"
         raise Refusal(message, status=408, code="request_timeout") from stalled
+    except web.RequestPayloadError as broken:
+        raise Refusal("body: expected it whole, and encoded as its headers say", code="invalid_body") from broken
 
 
 async def whole_body(request: web.Request) -> bytes:
-    """Raises Refusal (408, 413)."""
+    """Raises Refusal (400, 408, 413)."""
     limit_bytes = request.app[CONTEXT].settings.max_body_bytes
     body = bytearray()
     while data := await arriving(request, request.content.readany()):

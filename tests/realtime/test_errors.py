@@ -63,6 +63,22 @@ async def test_nowhere_and_wrong_methods(edge: Edge) -> None:
         assert "GET" in (await answer.json())["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "content_type"),
+    [
+        ("chat/completions", "application/json"),
+        ("audio/speech", "application/json"),
+        ("audio/transcriptions", "multipart/form-data; boundary=x"),
+        ("realtime/calls", "application/sdp"),
+        ("realtime/calls", "multipart/form-data; boundary=x"),
+    ],
+)
+async def test_a_body_that_is_not_encoded_as_it_says(edge: Edge, path: str, content_type: str) -> None:
+    headers = {"Content-Type": content_type, "Content-Encoding": "gzip"}
+    async with edge.http.post(f"{edge.url}/v1/{path}", data=b"no gzip at all", headers=headers) as response:
+        assert (response.status, (await response.json())["error"]["code"]) == (400, "invalid_body")
+
+
 async def test_a_plain_request_to_the_socket_is_told_so(edge: Edge) -> None:
     async with edge.http.get(f"{edge.url}/v1/realtime") as answer:
         assert answer.status == 400
