@@ -59,8 +59,8 @@ def wav(samples: Samples) -> bytes:
 
 
 def trim(samples: Samples, rate: int = RATE) -> Samples:
-    """Cut what is quieter than 1/20 of the loudest 20 ms at both ends: the rooms of the recordings lie near 1/40. Lips that part a
-    quarter of a second before the voice do not begin it: most of its first 100 ms is twice as loud."""
+    """Cut what is quieter than 1/20 of the loudest 20 ms at both ends: the rooms of the recordings lie near 1/40. Lips that part
+    a quarter of a second before the voice do not begin it: most of its first 100 ms is twice as loud."""
     frame = rate // 50
     energy = frame_energy(samples, frame)
     loud = energy > energy.max() / 20
