@@ -39,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 FULL = Plan(
-    synthetic=30, turns=42, room_s=6.5, paused=108, interruptions=34, wire_interruptions=28, connects=22, long_answer=True
+    synthetic=30, turns=40, room_s=6.0, paused=108, interruptions=30, wire_interruptions=24, connects=22, long_answer=True
 )
 SHORT = Plan(synthetic=0, turns=1, room_s=2.0, paused=0, interruptions=0, wire_interruptions=0, connects=0, long_answer=False)
 
