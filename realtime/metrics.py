@@ -65,6 +65,11 @@ class Metrics:
         self.slots_skipped = Counter(
             "antiphon_slots_skipped_total", "20 ms slots of calls in which the loop was too late to send", registry=self.registry
         )
+        self.slots_dry = Counter(
+            "antiphon_slots_dry_total",
+            "20 ms slots inside an answer whose sound was not made yet",
+            registry=self.registry,
+        )
         self.loop_lag = self._seconds("loop_lag_seconds", "How late the gateway's loop wakes", buckets=LAGS_S)
 
     def answered(self, source: str, outcome: str, timing: AnswerTiming | None) -> None:

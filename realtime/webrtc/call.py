@@ -44,7 +44,7 @@ class Call:
         self._notices: asyncio.Queue[ServerEvent] = asyncio.Queue(MAX_NOTICES)
         self._mailbox = Mailbox()
         self._tasks = asyncio.TaskGroup()
-        playout = Playout(self._playback_started, self._playback_stopped)
+        playout = Playout(self._playback_started, self._playback_stopped, context.metrics.slots_dry.inc)
         self._loudspeaker = Loudspeaker(context.call_media, playout, self._spawn, self._sound_lost)
         self._microphone = Microphone(context.call_media)
         pacer = Pacer(playout, context.metrics.slots_skipped.inc)

@@ -22,11 +22,13 @@ class _Answer:
 
 
 class Playout:
-    """`started` and `stopped` are told the id of an answer when its first packet is taken and when its last one has been."""
+    """`started` and `stopped` are told the id of an answer when its first packet is taken and when its last one has been; `dry`
+    is told of each slot in between for which there is no sound yet."""
 
-    def __init__(self, started: Callable[[str], None], stopped: Callable[[str], None]) -> None:
+    def __init__(self, started: Callable[[str], None], stopped: Callable[[str], None], dry: Callable[[], None]) -> None:
         self._started = started
         self._stopped = stopped
+        self._dry = dry
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._waiting = 0
         self._room = asyncio.Event()
@@ -58,7 +60,11 @@ class Playout:
         if self._held():
             return None
         response_id, answer = next(iter(self._answers.items()), ("", None))
-        if answer is None or not answer.packets:
+        if answer is None:
+            return None
+        if not answer.packets:
+            if answer.played:
+                self._dry()
             return None
         if answer.played == 0:
             self._started(response_id)

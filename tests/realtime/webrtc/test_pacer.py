@@ -21,7 +21,7 @@ class Time:
 
 async def paced(packets: int = 0) -> tuple[Pacer, Time, list[float]]:
     time, skipped = Time(), list[float]()
-    playout = Playout(lambda name: None, lambda name: None)
+    playout = Playout(lambda name: None, lambda name: None, lambda: None)
     playout.begin("a", "item")
     for number in range(packets):
         await playout.put("a", bytes([number]))

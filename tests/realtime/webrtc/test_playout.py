@@ -11,7 +11,11 @@ class Told:
     def __init__(self) -> None:
         self.started: list[str] = []
         self.stopped: list[str] = []
-        self.playout = Playout(self.started.append, self.stopped.append)
+        self.dry = 0
+        self.playout = Playout(self.started.append, self.stopped.append, self._ran_dry)
+
+    def _ran_dry(self) -> None:
+        self.dry += 1
 
     async def say(self, response_id: str, *packets: bytes, complete: bool = True) -> None:
         self.playout.begin(response_id, f"item_{response_id}")
@@ -40,7 +44,7 @@ async def test_an_answer_that_was_played_before_it_is_complete_stops_when_it_is(
     told = Told()
     await told.say("a", b"1", complete=False)
     told.slots(3)
-    assert told.stopped == []
+    assert (told.stopped, told.dry) == ([], 2)
     told.playout.complete("a")
     assert told.stopped == ["a"]
     assert told.playout.clear() == ()
