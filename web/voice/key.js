@@ -1,11 +1,25 @@
-// The server's key, where it asks for one. Kept for this tab only, never in a URL.
+// The server's key, where it asks for one. Kept for this tab only, or, where pages may keep nothing, for this page. Never in a URL.
 
 const PLACE = "antiphon.key";
 const SUBPROTOCOL = "openai-insecure-api-key.";
 
-export const storedKey = () => sessionStorage.getItem(PLACE) ?? "";
+const storage = () => {
+  try {
+    return sessionStorage;
+  } catch (error) {
+    if (error instanceof DOMException) return null; // all site data is blocked
+    throw error;
+  }
+};
 
-export const keepKey = (key) => sessionStorage.setItem(PLACE, key);
+let kept = storage()?.getItem(PLACE) ?? "";
+
+export const storedKey = () => kept;
+
+export const keepKey = (key) => {
+  kept = key;
+  storage()?.setItem(PLACE, key);
+};
 
 export const bearer = () => (storedKey() === "" ? {} : { Authorization: `Bearer ${storedKey()}` });
 
