@@ -1,6 +1,7 @@
 // One conversation by voice: the call, both its ears, its watch over the line. Opened and closed as one.
 
 import { Call, missing, openMicrophone } from "./call.js";
+import { Hush } from "./hush.js";
 import { Levels } from "./levels.js";
 import { watch } from "./quality.js";
 import { Stopwatch } from "./stopwatch.js";
@@ -12,6 +13,7 @@ export class Voice {
   #levels;
   #call = null;
   #sound = null;
+  #hush = new Hush();
   #unwatch = () => {};
   #stopwatch = new Stopwatch();
 
@@ -77,10 +79,12 @@ export class Voice {
 
   #play(stream) {
     this.#audio.srcObject = this.#sound = stream;
+    this.#hush.over(stream);
     this.#levels.hearRemote(stream);
   }
 
   #event(event) {
+    this.#hush.hear(event);
     if (event.type === "input_audio_buffer.speech_started") this.#stopwatch.forget();
     if (event.type === "input_audio_buffer.committed") this.#stopwatch.turnEnded();
     this.#on.event(event);
