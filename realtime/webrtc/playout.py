@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from realtime.media.opus_frames import FRAME_MS
 from sessions.playout import Heard
@@ -59,7 +59,7 @@ class Playout:
         """The packet of this slot; None: silence."""
         if self._held():
             return None
-        response_id, answer = next(iter(self._answers.items()), ("", None))
+        response_id, answer = next(iter(self._in_turn()), ("", None))
         if answer is None:
             return None
         if not answer.packets:
@@ -91,6 +91,11 @@ class Playout:
         self._room.set()
         self.resume()
         return heard
+
+    def _in_turn(self) -> Iterable[tuple[str, _Answer]]:
+        """The oldest answer first. When all room is taken, only those with sound: what the oldest lacks may wait for room itself."""
+        answers = self._answers.items()
+        return answers if self._waiting < MAX_PACKETS else [item for item in answers if item[1].packets]
 
     def _held(self) -> bool:
         if self._held_slots is None:

@@ -108,6 +108,16 @@ async def test_the_sixth_minute_waits_for_room() -> None:
     assert more.done()
 
 
+async def test_an_answer_without_sound_does_not_hold_up_one_that_fills_the_room() -> None:
+    told = Told()
+    told.playout.begin("a", "item_a")
+    await told.say("b", *[b"x"] * MAX_PACKETS, complete=False)
+    more = asyncio.create_task(told.playout.put("b", b"y"))
+    assert told.slots(1) == [b"x"]
+    await more
+    assert told.slots(2) == [b"x", None]
+
+
 async def test_clearing_frees_who_waits_for_room() -> None:
     told = Told()
     await told.say("a", *[b"x"] * MAX_PACKETS, complete=False)
