@@ -93,7 +93,7 @@ class Playout:
         return heard
 
     def _in_turn(self) -> Iterable[tuple[str, _Answer]]:
-        """The oldest answer first. When all room is taken, only those with sound: what the oldest lacks may wait for room itself."""
+        """The oldest answer first. When all room is taken, only those with sound: what the oldest lacks may wait for room."""
         answers = self._answers.items()
         return answers if self._waiting < MAX_PACKETS else [item for item in answers if item[1].packets]
 
