@@ -10,8 +10,8 @@ from engines.chunks import Chunk
 from engines.connectors.contents import Inline
 from engines.messages import to_gateway, to_worker
 from engines.messages.framing import FrameReader, frame
-from engines.messages.to_gateway import Emit, StageState, StatusChanged, ToGateway, Welcome
-from engines.messages.to_worker import Grant, Hello, Push, ServiceClass, Submit, ToWorker
+from engines.messages.to_gateway import Emit, Report, StageState, StatusChanged, ToGateway, Welcome
+from engines.messages.to_worker import Grant, Hello, Probe, Push, ServiceClass, Submit, ToWorker
 from engines.parameters import Activity, Parameters
 from engines.payloads import Payload
 
@@ -93,6 +93,14 @@ class FakeGateway:
 
     async def texts(self, request_id: str) -> list[str]:
         return [chunk.content.payload.text for chunk in await self.chunks(request_id)]
+
+    async def idle(self) -> None:
+        """Until the worker's engines hold nothing, of nobody: a model has closed a little before its slot is free."""
+        while True:
+            self.send(Probe())
+            report = await self.next(Report)
+            if all(stage.active == 0 for stage in report.stages):
+                return
 
     async def hung_up(self) -> None:
         """Returns when the worker has closed the connection."""

@@ -96,6 +96,7 @@ class Machine:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=_as_in_a_terminal,
         )
 
     def serve(self, *options: str, **environment: str) -> tuple[int, str]:
@@ -122,3 +123,8 @@ class Machine:
         lines = self._log.read_text().splitlines() if self._log.exists() else []
         self._log.unlink(missing_ok=True)
         return [line.replace(f"{self.project}{os.sep}", "") for line in lines]
+
+
+def _as_in_a_terminal() -> None:
+    """Tests that run in the background ignore SIGINT, and what they start would, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

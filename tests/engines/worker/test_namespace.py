@@ -80,6 +80,7 @@ async def test_the_end_of_a_connection_frees_everything(bench: Bench) -> None:
     await lost.close()
     bench.model.release()
     await bench.model.closes()
+    await other.idle()
     other.submit("r")
     other.push("r", "b", final=True)
     assert await other.texts("r") == ["b", ""]
