@@ -20,7 +20,9 @@ MARKS = " \n.,;:!?-–—…"
 
 
 async def sureness(state: VoiceState, recogniser: Recogniser, pcm: bytes) -> float | None:
-    """Between 0 and 1, or None when the words are not known."""
+    """Between 0 and 1, or None when the words are not known. The sound is asked about while the words are weighed, not before:
+    the recogniser, for which everything waits, has the ears' core to itself."""
+    await recogniser.outcome()
     hearing = state.spawn(_sound(state, pcm)) if state.graph.offers("end_of_turn") else None
     try:
         words = await _words(state, recogniser)

@@ -166,7 +166,7 @@ async def test_unfinished_words_get_the_longest_silence() -> None:
 
 async def test_a_sound_that_goes_on_makes_unsure() -> None:
     graph = FakeGraph()
-    graph.transcripts, graph.endings, graph.end_of_turn = ["I would like to go."], [0.25], [0.5]
+    graph.transcripts, graph.endings, graph.end_of_turn = ["I would like to go."], [0.28], [0.5]
     assert FINISHED_MS + 50 < await _decided_after_ms(graph) < UNFINISHED_MS - 50
 
 
