@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import logging
 import os
 
 from engines import logs
@@ -11,8 +10,6 @@ from realtime.commands.deployment_options import add_deployment_options, chosen_
 from realtime.settings import api_key
 
 STDOUT = 1
-CHATTY = ("aioice", "aiortc")
-"""A dozen lines for each call; of theirs only warnings are shown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     deployment = chosen_deployment(arguments)
     logs.set_up("gateway", deployment.server.log_style)
-    for library in CHATTY:
-        logging.getLogger(library).setLevel(logging.WARNING)
     server.run(deployment, api_key(), _say)
     return 0
 

@@ -22,6 +22,7 @@ from realtime.webrtc.settings import IceServer, WebRtcSettings
 from realtime.webrtc.udp_ports import bind_one_port
 
 log = logging.getLogger(__name__)
+logging.getLogger("aioice").setLevel(logging.WARNING)  # several lines for each pair of addresses that might work
 
 MAX_DATAGRAM_BYTES = 1500
 MAX_WAITING_DATAGRAMS = 512
