@@ -20,10 +20,11 @@ from aiortc.rtp import (
     RtcpSrPacket,
 )
 
+from realtime.media.opus_frames import CLOCK_HZ
 from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.offer import Offer
 from realtime.webrtc.packets import AudioPacket, Outgoing, PacketSource
-from realtime.webrtc.rtp import CLOCK_HZ, Reception, read_rtp, write_rtp
+from realtime.webrtc.rtp import Reception, read_rtp, write_rtp
 
 REPORT_INTERVAL_S = 1.0
 """On average; each is drawn from half to one and a half of it, so that reports of many calls do not fall together."""

@@ -128,7 +128,7 @@ class Call:
         self._context.metrics.call_connect.observe(self._context.clock() - began_at)
 
     async def _until_closed(self) -> NoReturn:
-        await self._peer.closed.wait()
+        await self._peer.ended()
         raise Ended
 
     async def _until_hung_up(self) -> NoReturn:

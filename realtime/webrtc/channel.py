@@ -7,9 +7,10 @@ messages that never end; malformed chunks and text that is not UTF-8, which woul
 import asyncio
 import contextlib
 import logging
+import struct
 from collections.abc import Callable
 
-from aiortc import RTCDataChannel
+from aiortc import InvalidStateError, RTCDataChannel
 from aiortc.rtcsctptransport import Chunk, DataChunk, RTCSctpCapabilities, RTCSctpTransport
 
 from realtime.webrtc.dtls import SecureLink
@@ -22,6 +23,8 @@ MAX_MESSAGE_BYTES = 256 << 10
 """What we say that we take; a client that knows better sends nothing longer."""
 MAX_BUFFERED_BYTES = 256 << 10
 """Of messages that wait to be sent. Overflow policy: block."""
+MALFORMED = (AssertionError, AttributeError, LookupError, TypeError, ValueError, struct.error, InvalidStateError)
+"""What a client can bring about in aiortc's SCTP, which asserts and unpacks unchecked. Anything else ends the call."""
 MAX_STREAMS = 64
 MAX_CHUNKS_HELD = 2048
 """Pieces of incomplete messages; the longest message that we take has 227. Overflow policy: end the association."""
@@ -101,9 +104,7 @@ class EventsChannel(RTCSctpTransport):
     async def _handle_data(self, data: bytes) -> None:
         try:
             await super()._handle_data(data)
-        except ConnectionError:
-            raise
-        except Exception:  # whatever a client can do wrong in SCTP, which aiortc asserts and unpacks unchecked
+        except MALFORMED:
             log.warning("the data channel ends: a message on it could not be handled", exc_info=True)
             await self._give_up()
 

@@ -75,6 +75,11 @@ class Peer:
             raise ChannelClosed
         await self._channel.send(text)
 
+    async def ended(self) -> None:
+        """Returns when nothing is left of an answered connection. Raises what broke it, if it was a fault of ours."""
+        if self._life is not None:
+            await asyncio.shield(self._life)
+
     async def close(self) -> None:
         """Within two seconds; afterwards no task, thread, socket or descriptor is left."""
         self._stop.set()
@@ -88,13 +93,11 @@ class Peer:
             self.closed.set()
 
     async def _live(self, ice: IceLink, link: SecureLink, streams: AudioStreams, channel: EventsChannel | None) -> None:
-        """The transport's one funnel."""
+        """What breaks it stays in the task, for `ended`."""
         try:
             await together(self._until_stopped(), self._talk(ice, link, streams, channel))
         except ConnectionError as end:
             log.info("a peer ends: %s", end)
-        except Exception:
-            log.exception("a peer failed")
         finally:
             if channel is not None:
                 await channel.close()

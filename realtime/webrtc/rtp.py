@@ -3,10 +3,9 @@
 import struct
 from typing import NamedTuple
 
+from realtime.media.opus_frames import CLOCK_HZ
 from realtime.webrtc.packets import AudioPacket
 
-CLOCK_HZ = 48_000
-"""Of Opus' time stamps, whatever rate it codes (RFC 7587)."""
 _FIXED = struct.Struct("!BBHLL")
 _MAX_DROPOUT = 3000
 _MAX_MISORDER = 100

@@ -12,6 +12,8 @@ from fakes.edge import Edge
 from fakes.graph import tone
 from fakes.rtc_client import RtcClient
 from realtime.media.opus_frames import OPUS_SILENCE
+from realtime.webrtc.pacer import Pacer
+from realtime.webrtc.packets import Outgoing
 
 TEXT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Speak."}]}
 
@@ -169,3 +171,19 @@ async def test_two_calls_at_once_hear_their_own(edge: Edge) -> None:
         second = await ask(other)
         started = await asyncio.gather(one.event("output_audio_buffer.started"), other.event("output_audio_buffer.started"))
         assert [event["response_id"] for event in started] == [first, second]
+
+
+async def test_a_fault_of_ours_in_the_sender_ends_the_call_and_is_logged_once(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_pacer: Pacer) -> Outgoing:
+        raise RuntimeError("no clock")
+
+    monkeypatch.setattr(Pacer, "next", broken)
+    async with RtcClient() as client:
+        await client.call(edge.http, edge.url)
+        await client.closed.wait()
+        await edge.idle()
+    failures = [record for record in caplog.records if record.exc_info is not None]
+    assert [record.getMessage() for record in failures] == ["a call failed"]
+    assert "no clock" in caplog.text

@@ -5,8 +5,9 @@ from aiortc.rtp import RtpPacket as OfAiortc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from realtime.media.opus_frames import CLOCK_HZ
 from realtime.webrtc.packets import AudioPacket
-from realtime.webrtc.rtp import CLOCK_HZ, Reception, read_rtp, write_rtp
+from realtime.webrtc.rtp import Reception, read_rtp, write_rtp
 
 SLOT = 960
 SLOT_S = 0.02
