@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from engines.connectors import Connector
+from engines.connectors.inline import InlineConnector
 from engines.graph_counters import GraphCounters
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Taken, ToGateway
 from engines.messages.to_worker import Submit
@@ -14,7 +14,7 @@ from engines.pipeline import Pipeline, PipelineError
 from engines.pool import Pool
 from engines.request_stream import RunningRequest
 from engines.requests import Request, RequestFailed
-from engines.stage_run import WINDOW_CHUNKS, Outlet, StageRun
+from engines.stage_run import WINDOW_BYTES, WINDOW_CHUNKS, Outlet, StageRun
 from engines.worker_link import WorkerLink
 
 
@@ -28,7 +28,7 @@ class Orchestrator:
         self,
         pipeline: Pipeline,
         deployed: Iterable[str],
-        connector: Connector,
+        connector: InlineConnector,
         clock: Callable[[], float] = time.monotonic,
         on_status: Callable[[], None] = lambda: None,
     ) -> None:
@@ -61,7 +61,11 @@ class Orchestrator:
         self.counters.submitted += 1
         for stage, run in running.stages.items():
             try:
-                run.link.send(self._submission(request, stage, parameters[stage], running.upstream.get(stage, "")))
+                run.link.send(
+                    self._submission(
+                        request, stage, parameters[stage], (running.upstream[stage],) if stage in running.upstream else ()
+                    )
+                )
             except (ValueError, OverflowError) as unsendable:
                 # Too large a frame or number, or text that is no Unicode. The workers that were told already hear an abort.
                 running.fail(ErrorKind.INVALID, stage, str(unsendable))
@@ -90,7 +94,7 @@ class Orchestrator:
             case Emit(chunk):
                 if running := self._requests.get(chunk.request_id):
                     running.emitted(link, chunk)
-            case Taken(request_id, stage, count):
+            case Taken(request_id, stage, _, count):
                 if running := self._requests.get(request_id):
                     running.taken(link, stage, count)
             case Failed(request_id, stage, kind, text):
@@ -137,31 +141,34 @@ class Orchestrator:
 
     def _open(self, request: Request, active: tuple[str, ...]) -> RunningRequest:
         stages: dict[str, StageRun] = {}
+        upstream = {edge.target: edge.source for edge in self._pipeline.edges if {edge.source, edge.target} <= set(active)}
         try:
             for stage in active:
-                stages[stage] = StageRun(request.request_id, stage, self.pools[stage].take(request.session_id))
+                link = self.pools[stage].take(request.session_id)
+                stages[stage] = StageRun(request.request_id, stage, link, upstream.get(stage, ""))
         except RequestFailed:
             self._give_back(stages)
             raise
-        upstream = {edge.target: edge.source for edge in self._pipeline.edges if {edge.source, edge.target} <= set(active)}
         for target, source in upstream.items():
             stages[source].targets.append(stages[target])
         for output in dict.fromkeys(request.outputs):
             stages[self._pipeline.output_stage(output)].outlets.append(Outlet(output))
         return RunningRequest(request, stages, upstream, self._connector, self._clock, self._settled)
 
-    def _submission(self, request: Request, stage: str, parameters: Parameters, upstream: str) -> Submit:
+    def _submission(self, request: Request, stage: str, parameters: Parameters, upstreams: tuple[str, ...]) -> Submit:
         return Submit(
             request_id=request.request_id,
             pipeline=self._pipeline.name,
             stage=stage,
-            upstream=upstream,
+            upstreams=upstreams,
             fence=request.fence,
             epoch=request.epoch,
             session_id=request.session_id,
             service_class=request.service_class,
             parameters=parameters,
             window=WINDOW_CHUNKS,
+            window_bytes=WINDOW_BYTES,
+            wait_ms=0.0,
             deadline_ms=request.deadline_ms,
         )
 

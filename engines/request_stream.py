@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from engines.chunks import Chunk
-from engines.connectors import Connector
+from engines.connectors.contents import Key
+from engines.connectors.inline import InlineConnector
 from engines.graph_counters import Outcome
 from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import ErrorKind
@@ -36,7 +37,7 @@ class RunningRequest:
         request: Request,
         stages: dict[str, StageRun],
         upstream: Mapping[str, str],
-        connector: Connector,
+        connector: InlineConnector,
         clock: Callable[[], float],
         on_settled: Callable[["RunningRequest"], None],
     ) -> None:
@@ -69,7 +70,7 @@ class RunningRequest:
         if self.outcome is not None:
             return
         self._input_ended = final
-        content = self._connector.put(self._key(entry.stage), payload)
+        content = self._connector.put(Key(self._scope, 0), payload)
         try:
             entry.intake.offer(content, final)
         except FrameTooLarge as too_large:
@@ -120,7 +121,7 @@ class RunningRequest:
         if not stage.may_emit:
             self.fail(ErrorKind.ENGINE, stage.stage, f"chunk {chunk.seq} exceeds the window of {WINDOW_CHUNKS}")
             return
-        payload = self._connector.get(chunk.content)
+        payload = self._connector.read(chunk.content)
         empty = chunk.final and not payload.text and not payload.arrays
         stage.note(chunk, (self._clock() - self._submitted_at) * 1000, empty=empty)
         for target in stage.targets:
@@ -195,7 +196,7 @@ class RunningRequest:
             return
         if self._abort_limit is not None:
             self._abort_limit.cancel()
-        self._connector.cleanup(self._key(""))
+        self._connector.cleanup(self._scope)
         self._settled.set()
         self._on_settled(self)
 
@@ -213,5 +214,6 @@ class RunningRequest:
         if upstream := self.upstream.get(name):
             self.stages[upstream].grant()
 
-    def _key(self, stage: str) -> str:
-        return f"{self.request.request_id}/{self.request.fence}/{stage}"
+    @property
+    def _scope(self) -> str:
+        return f"{self.request.request_id}/{self.request.fence}"

@@ -16,6 +16,10 @@ WINDOW_CHUNKS = 64
 Policy: block, the engine stops working on this request and on no other."""
 
 
+WINDOW_BYTES = 8 << 20
+"""Bytes of arrays that a stage may have out likewise: so that one request cannot fill an arena. Policy: block."""
+
+
 class Sink(Protocol):
     """A reader of a stage's chunks; it takes every chunk, in order."""
 
@@ -71,7 +75,7 @@ class Intake:
 
 
 class StageRun:
-    def __init__(self, request_id: str, stage: str, link: WorkerLink) -> None:
+    def __init__(self, request_id: str, stage: str, link: WorkerLink, source: str) -> None:
         self.stage = stage
         self.link = link
         self.done = False
@@ -80,6 +84,7 @@ class StageRun:
         self.outlets: list[Outlet] = []
         self.intake = Intake(self._push)
         self._request_id = request_id
+        self._source = source
         self._granted = 0
         self._first_ms: float | None = None
         self._queue_ms = 0.0
@@ -115,4 +120,4 @@ class StageRun:
         return [*self.outlets, *(target.intake for target in self.targets if not target.done)]
 
     def _push(self, content: Content, final: bool) -> None:
-        self.link.send(Push(self._request_id, self.stage, content, final))
+        self.link.send(Push(self._request_id, self.stage, self._source, content, final))

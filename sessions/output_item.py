@@ -59,7 +59,7 @@ class OutputItem:
 
     async def sound(self, payload: Payload) -> None:
         """One chunk of a speaking output: array `pcm`, attributes `clause`, `written_end`, `clause_final`."""
-        pcm, place = payload.arrays["pcm"].data, payload.attributes
+        pcm, place = bytes(payload.arrays["pcm"].data), payload.attributes
         begins_ms, duration_ms = self._spoken.duration_ms, len(pcm) / 2 / SAMPLES_PER_MS
         self._spoken.add(int(place["clause"]), int(place["written_end"]), duration_ms, bool(place["clause_final"]))
         await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms))

@@ -42,10 +42,11 @@ class Emit(msgspec.Struct, frozen=True, tag="emit"):
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken"):
-    """The engine took `count` pushed inputs out of the stage's inbox; the sender may push that many more."""
+    """The engine took `count` inputs that `source` pushed out of the stage's inbox; that source may push that many more."""
 
     request_id: str
     stage: str
+    source: str
     count: int
 
 

@@ -8,10 +8,10 @@ import msgspec
 from engines.connectors.contents import Content
 from engines.parameters import Parameters
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 PUSH_WINDOW = 32
-"""How many pushes of one request may wait in a stage's inbox before the sender must see a Taken."""
+"""How many pushes of one request from one source may wait in a stage's inbox before the sender must see a Taken."""
 
 
 class ServiceClass(StrEnum):
@@ -32,34 +32,41 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """Open one stage for one request, before its inputs exist (prewarm).
 
-    `upstream` names the stage that feeds it ("" when the caller does), which selects the bridge.
-    `window` is how many chunks the stage may emit before it must wait for a Grant.
+    `upstreams` are the stages that feed it (none: the caller does), which selects the bridges. `connector` is what it puts its
+    payloads with. `window` and `window_bytes` are how many chunks, and bytes of their arrays, the stage may have emitted beyond
+    what was granted; the chunk that crosses the second is still sent. `wait_ms` is how long the request may wait for a slot.
     """
 
     request_id: str
     pipeline: str
     stage: str
-    upstream: str
+    upstreams: tuple[str, ...]
     fence: int
     epoch: int
     session_id: str
     service_class: ServiceClass
     parameters: Parameters
     window: int
+    window_bytes: int
+    wait_ms: float
+    connector: str = "inline"
     deadline_ms: float | None = None
 
 
 class Push(msgspec.Struct, frozen=True, tag="push"):
-    """Input for an open stage; `final` ends the stage's input and may come with an empty payload."""
+    """Input for an open stage from `source`, one of its upstreams ("": the caller); `final` ends what comes from there and may
+    come with an empty payload."""
 
     request_id: str
     stage: str
+    source: str
     content: Content
     final: bool
 
 
 class Grant(msgspec.Struct, frozen=True, tag="grant"):
-    """The gateway has passed on `count` chunks of this stage; it may emit that many more."""
+    """All readers have taken the oldest `count` chunks not yet granted: the stage may emit that many more, and their payloads may
+    be forgotten. Comes after the stage's final chunk, too."""
 
     request_id: str
     stage: str

@@ -117,7 +117,7 @@ class ArEngine:
 
     async def _work_on(self, request: StageRequest) -> Callable[[], None]:
         text = await self._input(request)
-        if not text and request.submit.upstream:
+        if not text and request.submit.upstreams:
             return lambda: self._finish(request, Payload(attributes=usage(None)), ChunkTiming(0.0, 0.0))
         messages = conversation(request.submit.parameters, text)
         if asks_for_ending(request.submit.parameters):

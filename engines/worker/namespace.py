@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from engines.connectors import Connector
+from engines.connectors.inline import InlineConnector
 from engines.messages import to_worker
 from engines.messages.framing import FrameReader
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed, Report, ToGateway, Welcome
@@ -32,7 +32,7 @@ class Namespace:
         worker: str,
         serial: int,
         hosts: Mapping[str, StageHost],
-        connector: Connector,
+        connector: InlineConnector,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
@@ -134,7 +134,7 @@ class Namespace:
         if (found := self._find(push.request_id, push.stage)) is None:
             return
         engine, request = found
-        payload = self._connector.get(push.content)
+        payload = self._connector.read(push.content)
         refused = attempt(request.push, payload, final=push.final, now=time.monotonic())
         if isinstance(refused, Exception):
             engine.fail(request, *describe(refused))

@@ -95,9 +95,9 @@ class StageHost:
 
     def _bridge(self, submit: Submit) -> Bridge | None:
         try:
-            factory = self._factory(submit.upstream)
+            factory = self._factory(submit.upstreams)
         except PipelineError as unknown:
-            raise Refused(ErrorKind.INVALID, f"upstream: {unknown}") from unknown
+            raise Refused(ErrorKind.INVALID, f"upstreams: {unknown}") from unknown
         if factory is None:
             return None
         bridge = attempt(factory, submit.parameters)
@@ -105,8 +105,8 @@ class StageHost:
             raise Refused(*describe(bridge)) from bridge
         return bridge
 
-    def _factory(self, upstream: str) -> BridgeFactory | None:
-        return self._pipeline.edge(upstream, self._stage.name).bridge if upstream else self._stage.intake
+    def _factory(self, upstreams: tuple[str, ...]) -> BridgeFactory | None:
+        return self._pipeline.edge(upstreams[0], self._stage.name).bridge if upstreams else self._stage.intake
 
     async def _ready(self) -> None:
         self._become(StageState.READY, "")

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from engines.chunks import Chunk, ChunkTiming
 from engines.connectors import Connector
+from engines.connectors.contents import Key
 from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import Emit, ErrorKind, Failed, Taken, ToGateway
 from engines.messages.to_worker import PUSH_WINDOW, Submit
@@ -122,12 +123,12 @@ class StageRequest:
             self.over = True
             self.inputs.clear()
             self._unsent.clear()
-            self._connector.cleanup(self._key_prefix)
+            self._connector.cleanup(self._scope)
             self._outlet.forget(self)
 
     @property
-    def _key_prefix(self) -> str:
-        return f"{self._outlet.namespace}/{self.submit.request_id}/{self.submit.fence}/{self.submit.stage}/"
+    def _scope(self) -> str:
+        return f"{self._outlet.namespace}/{self.submit.request_id}/{self.submit.fence}/{self.submit.stage}"
 
     def _bridged(self, payload: Payload, *, final: bool) -> list[Payload]:
         something = bool(payload.text or payload.arrays or payload.attributes)
@@ -138,7 +139,7 @@ class StageRequest:
 
     def _taken(self) -> None:
         self._untaken_pushes -= 1
-        self._outlet.send(Taken(self.submit.request_id, self.submit.stage, 1))
+        self._outlet.send(Taken(self.submit.request_id, self.submit.stage, next(iter(self.submit.upstreams), ""), 1))
 
     def _send_granted(self) -> None:
         while self._unsent and self._credit > 0:
@@ -164,7 +165,7 @@ class StageRequest:
             stage=submit.stage,
             seq=self._seq,
             kind=self._emits,
-            content=self._connector.put(f"{self._key_prefix}{self._seq}", product.payload),
+            content=self._connector.put(Key(self._scope, self._seq), product.payload),
             pts=product.pts,
             final=product.final,
             timing=product.timing,

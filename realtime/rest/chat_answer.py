@@ -46,7 +46,7 @@ class ChatAnswer:
                     if pcm is not None and pcm.data:
                         self.watch.audio()
                         self.watch.add_audio(len(pcm.data) / 2 / RATE_HZ)
-                        yield pcm.data
+                        yield bytes(pcm.data)
 
     @property
     def finish_reason(self) -> str:

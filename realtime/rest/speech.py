@@ -84,7 +84,7 @@ async def _encode(stream: RequestStream, job: MediaJob, watch: Stopwatch) -> Non
         if pcm is not None and pcm.data:
             samples += len(pcm.data) // 2
             watch.add_audio(len(pcm.data) / 2 / RATE_HZ)
-            await job.write(pcm.data)
+            await job.write(bytes(pcm.data))
     if not samples:
         raise Invalid("input", "text with something that can be spoken", "text that is silent when spoken")
     job.finish()

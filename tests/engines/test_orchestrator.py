@@ -32,7 +32,7 @@ async def test_chunks_cross_the_cascade_and_every_wanted_output_ends_once(bench:
     assert [d.output for d in deliveries if d.final] == ["text", "audio"]
     assert [d.seq for d in deliveries if d.output == "audio"] == [0, 1, 2]
     submits = {s.stage: s for s in bench.ears.submitted + bench.voice.submitted}
-    assert {s: submits[s].upstream for s in submits} == {"ear": "", "mind": "ear", "mouth": "mind"}
+    assert {s: submits[s].upstreams for s in submits} == {"ear": (), "mind": ("ear",), "mouth": ("mind",)}
     assert {(s.fence, s.epoch, s.window) for s in submits.values()} == {(7, 3, WINDOW_CHUNKS)}
     assert submits["mouth"].parameters == Speech("joe")
     assert bench.ears.aborted == bench.voice.aborted == []
@@ -47,7 +47,7 @@ async def test_only_the_stages_that_the_outputs_need_are_opened_and_all_at_admis
     other = await bench.orchestrator.submit(request("s", "audio", entry="mouth"))
     await feed(other, "hello")
     assert texts(await collect(other), "audio") == ["hello", ""]
-    assert bench.voice.submitted[0].upstream == ""
+    assert bench.voice.submitted[0].upstreams == ()
 
 
 async def test_timing_says_where_the_time_went(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from engines.payloads import Payload
 from engines.requests import RequestFailed
 from engines.stage_run import WINDOW_CHUNKS
 from fakes.cascade import Bench, collect, feed, request, silent, texts
-from fakes.worker import EMPTY, FakeStage
+from fakes.worker import EMPTY, FakeStage, inline
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ async def test_a_stage_beyond_its_window_or_out_of_order_is_an_engine_fault(benc
 async def test_outputs_that_are_complete_end_the_request_even_when_a_stage_before_them_goes_on(bench: Bench) -> None:
     async def first_only(stage: FakeStage) -> None:
         push = await stage.take()
-        await stage.emit(push.content.payload, final=True)
+        await stage.emit(inline(push), final=True)
 
     bench.voice.scripts["mouth"] = first_only
     async with await bench.orchestrator.submit(request("r", "audio")) as stream:

@@ -15,7 +15,7 @@ from engines.payloads import Payload
 from engines.requests import RequestFailed
 from engines.worker_link import WorkerLink
 from fakes.cascade import Bench, collect, feed, request, silent, texts
-from fakes.worker import FakeStage
+from fakes.worker import FakeStage, inline
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_an_abort_that_a_worker_ignores_is_bounded(bench: Bench, monkeypat
 async def test_a_stage_that_fails_fails_the_request_once_and_ends_it_elsewhere(bench: Bench) -> None:
     async def failing(stage: FakeStage) -> None:
         push = await stage.take()
-        await stage.emit(push.content.payload)
+        await stage.emit(inline(push))
         stage.fail(ErrorKind.INVALID, "voice: expected joe, got x")
         stage.fail(ErrorKind.ENGINE, "again")
 

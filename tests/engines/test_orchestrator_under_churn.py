@@ -19,7 +19,7 @@ from engines.pipeline import Pipeline
 from engines.requests import Request, RequestFailed
 from engines.worker_link import WorkerLink
 from fakes.pipelines import tree
-from fakes.worker import EMPTY, FakeStage, FakeWorker, Script
+from fakes.worker import EMPTY, FakeStage, FakeWorker, Script, inline
 
 WORKERS = 2
 LIMIT_S = 10
@@ -69,9 +69,9 @@ def script(fan: int, *, fails: bool) -> Script:
             if fails and taken == 2:
                 stage.fail(ErrorKind.ENGINE, "told to")
                 return
-            if push.content.payload.text:
+            if inline(push).text:
                 for part in range(fan):
-                    await stage.emit(Payload(text=f"{push.content.payload.text}{part}"))
+                    await stage.emit(Payload(text=f"{inline(push).text}{part}"))
             if push.final:
                 await stage.emit(final=True)
                 return

@@ -18,6 +18,12 @@ from engines.payloads import Payload
 M = TypeVar("M", bound=ToGateway)
 
 
+def payload(chunk: Chunk) -> Payload:
+    """Of a chunk that travels inline."""
+    assert isinstance(chunk.content, Inline)
+    return chunk.content.payload
+
+
 class FakeGateway:
     """Messages that a test has not asked for yet wait in `unread`."""
 
@@ -50,19 +56,24 @@ class FakeGateway:
         stage: str = "echo",
         *,
         parameters: Parameters | None = None,
-        upstream: str = "",
+        upstreams: tuple[str, ...] = (),
         window: int = 64,
+        window_bytes: int = 1 << 20,
+        wait_ms: float = 0.0,
         service_class: ServiceClass = ServiceClass.INTERACTIVE,
         pipeline: str = "test",
     ) -> None:
         chosen = parameters if parameters is not None else Activity()
-        self.send(Submit(request_id, pipeline, stage, upstream, 7, 3, "session", service_class, chosen, window))
+        who = (7, 3, "session", service_class)
+        self.send(Submit(request_id, pipeline, stage, upstreams, *who, chosen, window, window_bytes, wait_ms))
 
-    def push(self, request_id: str, *texts: str, stage: str = "echo", final: bool = False, key: str = "") -> None:
+    def push(
+        self, request_id: str, *texts: str, stage: str = "echo", source: str = "", final: bool = False, key: str = ""
+    ) -> None:
         """One push a text; with `final` the last one ends the input, or an empty one does when there is no text."""
         payloads = [Payload(text, attributes={"key": key} if key else {}) for text in texts] or [Payload()]
         for position, payload in enumerate(payloads, start=1):
-            self.send(Push(request_id, stage, Inline(payload), final and position == len(payloads)))
+            self.send(Push(request_id, stage, source, Inline(payload), final and position == len(payloads)))
 
     def grant(self, request_id: str, count: int = 1, stage: str = "echo") -> None:
         self.send(Grant(request_id, stage, count))
@@ -92,7 +103,7 @@ class FakeGateway:
         return chunks
 
     async def texts(self, request_id: str) -> list[str]:
-        return [chunk.content.payload.text for chunk in await self.chunks(request_id)]
+        return [payload(chunk).text for chunk in await self.chunks(request_id)]
 
     async def idle(self) -> None:
         """Until the worker's engines hold nothing, of nobody: a model has closed a little before its slot is free."""

@@ -46,7 +46,7 @@ class FakeStage:
 
     async def take(self) -> Push:
         push = await self.pushes.get()
-        self._send(Taken(self.submit.request_id, self.submit.stage, 1))
+        self._send(Taken(self.submit.request_id, self.submit.stage, push.source, 1))
         return push
 
     async def emit(self, payload: Payload = EMPTY, *, final: bool = False) -> None:
@@ -84,12 +84,17 @@ class FakeStage:
 Script: TypeAlias = Callable[[FakeStage], Awaitable[None]]
 
 
+def inline(push: Push) -> Payload:
+    assert isinstance(push.content, Inline)
+    return push.content.payload
+
+
 async def echo(stage: FakeStage) -> None:
     final = False
     while not final:
         push = await stage.take()
         final = push.final
-        await stage.emit(push.content.payload, final=final)
+        await stage.emit(inline(push), final=final)
 
 
 class FakeWorker:

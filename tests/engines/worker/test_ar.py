@@ -7,7 +7,7 @@ import pytest
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Report
 from engines.messages.to_worker import Abort, Probe
 from engines.parameters import Generation, Message
-from fakes.gateway import FakeGateway
+from fakes.gateway import FakeGateway, payload
 from fakes.worker_bench import Bench
 
 SYSTEM = Message("system", "be brief")
@@ -29,10 +29,10 @@ async def test_deltas_stream_and_the_final_chunk_carries_the_usage(bench: Bench)
     gateway = await bench.gateway()
     ask(gateway, "r", SYSTEM, Message("user", "one two three"))
     chunks = await gateway.chunks("r")
-    assert [chunk.content.payload.text for chunk in chunks] == ["one", "two", "three"]
+    assert [payload(chunk).text for chunk in chunks] == ["one", "two", "three"]
     assert [chunk.kind for chunk in chunks] == ["text"] * 3
-    assert chunks[0].content.payload.attributes == {}
-    assert chunks[-1].content.payload.attributes == {
+    assert payload(chunks[0]).attributes == {}
+    assert payload(chunks[-1]).attributes == {
         "prompt_tokens": 10,
         "cached_tokens": 4,
         "completion_tokens": 3,
@@ -42,7 +42,7 @@ async def test_deltas_stream_and_the_final_chunk_carries_the_usage(bench: Bench)
 
 async def test_the_transcript_becomes_the_last_user_message(bench: Bench) -> None:
     gateway = await bench.gateway()
-    gateway.submit("r", "writer", upstream="echo", parameters=Generation((SYSTEM,)))
+    gateway.submit("r", "writer", upstreams=("echo",), parameters=Generation((SYSTEM,)))
     gateway.push("r", "where is", " the sea", stage="writer", final=True)
     assert await gateway.texts("r") == ["where", "is", "the", "sea"]
     assert bench.text_model.conversations == [[SYSTEM, Message("user", "where is the sea")]]
@@ -50,10 +50,10 @@ async def test_the_transcript_becomes_the_last_user_message(bench: Bench) -> Non
 
 async def test_silence_upstream_gives_an_empty_answer_without_asking_the_model(bench: Bench) -> None:
     gateway = await bench.gateway()
-    gateway.submit("r", "writer", upstream="echo", parameters=Generation((SYSTEM,)))
+    gateway.submit("r", "writer", upstreams=("echo",), parameters=Generation((SYSTEM,)))
     gateway.push("r", stage="writer", final=True)
     (only,) = await gateway.chunks("r")
-    assert only.content.payload.attributes["completion_tokens"] == 0
+    assert payload(only).attributes["completion_tokens"] == 0
     assert bench.text_model.conversations == []
 
 
@@ -122,8 +122,8 @@ async def test_asked_to_weigh_an_ending_it_writes_nothing(bench: Bench) -> None:
     gateway.submit("r", "writer", parameters=Generation((SYSTEM, Message("user", "one two")), weigh_ending=True))
     gateway.push("r", stage="writer", final=True)
     (chunk,) = await gateway.chunks("r")
-    assert chunk.content.payload.text == ""
-    assert chunk.content.payload.attributes == {"ending": -0.5}
+    assert payload(chunk).text == ""
+    assert payload(chunk).attributes == {"ending": -0.5}
 
 
 async def test_a_model_that_says_nothing_any_more_counts_as_dead(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Report
 from engines.messages.to_worker import PUSH_WINDOW, Abort, Probe, ServiceClass
 from engines.parameters import Activity
 from engines.worker.spec import BatchSpec
-from fakes.gateway import FakeGateway
+from fakes.gateway import FakeGateway, payload
 from fakes.worker_bench import Bench
 
 
@@ -15,7 +15,7 @@ async def test_chunks_come_in_order_numbered_timed_and_end_with_an_empty_final_o
     gateway.submit("r")
     gateway.push("r", "a", "many", "silent", "b", final=True)
     chunks = await gateway.chunks("r")
-    assert [chunk.content.payload.text for chunk in chunks] == ["a", "many", "many", "many", "b", ""]
+    assert [payload(chunk).text for chunk in chunks] == ["a", "many", "many", "many", "b", ""]
     assert [chunk.seq for chunk in chunks] == [0, 1, 2, 3, 4, 5]
     assert [chunk.final for chunk in chunks] == [False] * 5 + [True]
     assert {(chunk.stage, chunk.kind, chunk.fence, chunk.epoch) for chunk in chunks} == {("echo", "echo", 7, 3)}
@@ -114,10 +114,10 @@ async def test_a_request_without_credit_waits_and_no_other_does(bench: Bench) ->
     gateway.push("slow", "s1", "s2", final=True)
     gateway.push("other", "o1", "o2", final=True)
     assert await gateway.texts("other") == ["o1", "o2", ""]
-    assert (await gateway.chunk("slow")).content.payload.text == "s1"
+    assert payload(await gateway.chunk("slow")).text == "s1"
     assert "s2" not in [text for batch in bench.model.batches for text in batch]
     gateway.grant("slow")
-    assert (await gateway.chunk("slow")).content.payload.text == "s2"
+    assert payload(await gateway.chunk("slow")).text == "s2"
     gateway.grant("slow")
     assert (await gateway.chunk("slow")).final
 

@@ -13,6 +13,7 @@ from engines.messages.framing import MAX_FRAME_BYTES, frame
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed, StageState, StatusChanged, Welcome
 from engines.messages.to_worker import PROTOCOL, Abort, Hello, Probe
 from engines.parameters import EndOfTurn
+from fakes.gateway import payload
 from fakes.worker_bench import Bench
 
 
@@ -62,8 +63,8 @@ async def test_equal_request_ids_of_two_gateways_never_meet(bench: Bench) -> Non
     for gateway, text in ((one, "1"), (two, "2")):
         gateway.submit("same")
         gateway.push("same", text)
-    assert (await one.chunk("same")).content.payload.text == "1"
-    assert (await two.chunk("same")).content.payload.text == "2"
+    assert payload(await one.chunk("same")).text == "1"
+    assert payload(await two.chunk("same")).text == "2"
     one.send(Abort("same"))
     await one.next(Aborted)
     two.push("same", "still here", final=True)
@@ -145,10 +146,10 @@ async def test_what_cannot_be_opened_is_invalid_and_says_why(bench: Bench) -> No
     assert (await gateway.next(Failed)).message == "stage: expected one of echo, joined, writer, got 'nowhere'"
     gateway.submit("r", parameters=EndOfTurn())
     assert (await gateway.next(Failed)).message == "parameters of stage 'echo': expected Activity, got EndOfTurn"
-    gateway.submit("r", upstream="writer")
+    gateway.submit("r", upstreams=("writer",))
     refused = await gateway.next(Failed)
     assert refused.kind is ErrorKind.INVALID
-    assert refused.message.startswith("upstream:")
+    assert refused.message.startswith("upstreams:")
 
 
 async def test_words_for_requests_that_are_gone_are_dropped(bench: Bench) -> None:

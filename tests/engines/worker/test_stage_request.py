@@ -3,6 +3,7 @@
 import pytest
 
 from engines.chunks import ChunkTiming
+from engines.connectors.contents import Content, Key
 from engines.connectors.inline import InlineConnector
 from engines.messages.to_gateway import ErrorKind, ToGateway
 from engines.messages.to_worker import ServiceClass, Submit
@@ -27,14 +28,14 @@ class RememberingConnector(InlineConnector):
     """`keys` it still holds."""
 
     def __init__(self) -> None:
-        self.keys: set[str] = set()
+        self.keys: set[tuple[str, int]] = set()
 
-    def put(self, key: str, payload: Payload):
-        self.keys.add(key)
+    def put(self, key: Key, payload: Payload) -> Content:
+        self.keys.add((key.scope, key.seq))
         return super().put(key, payload)
 
-    def cleanup(self, key_prefix: str) -> int:
-        gone = {key for key in self.keys if key.startswith(key_prefix)}
+    def cleanup(self, scope: str, before: int | None = None) -> int:
+        gone = {key for key in self.keys if key[0] == scope}
         self.keys -= gone
         return len(gone)
 
@@ -44,7 +45,7 @@ def test_the_connector_is_told_to_forget_what_it_holds_of_an_ended_request(end: 
     connector = RememberingConnector()
     ending, other = (
         StageRequest(
-            Submit(name, "test", "echo", "", 7, 3, "session", ServiceClass.INTERACTIVE, Activity(), 64),
+            Submit(name, "test", "echo", (), 7, 3, "session", ServiceClass.INTERACTIVE, Activity(), 64, 1 << 20, 0.0),
             "echo",
             None,
             SilentOutlet(),
@@ -54,7 +55,7 @@ def test_the_connector_is_told_to_forget_what_it_holds_of_an_ended_request(end: 
     )
     for request in (ending, other):
         request.produce(Payload("x"), TIMING)
-    assert connector.keys == {"gateway#0/r/7/echo/0", "gateway#0/r2/7/echo/0"}
+    assert connector.keys == {("gateway#0/r/7/echo", 0), ("gateway#0/r2/7/echo", 0)}
     match end:
         case "final":
             ending.produce(Payload(), TIMING, final=True)
@@ -62,4 +63,4 @@ def test_the_connector_is_told_to_forget_what_it_holds_of_an_ended_request(end: 
             ending.fail(ErrorKind.ENGINE, "scripted")
         case _:
             ending.end()
-    assert connector.keys == {"gateway#0/r2/7/echo/0"}
+    assert connector.keys == {("gateway#0/r2/7/echo", 0)}
