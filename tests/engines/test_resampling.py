@@ -49,7 +49,7 @@ def test_tone_keeps_its_frequency_level_and_length(source: int, target: int, qua
 def test_stream_equals_whole(source: int, target: int, sizes: list[int], quality: Quality):
     noise = np.random.default_rng(7).uniform(-0.9, 0.9, 12_345).astype(np.float32)
     np.testing.assert_allclose(
-        streamed(noise, source, target, sizes, quality), resample(noise, source, target, quality), atol=1e-6
+        streamed(noise, source, target, sizes, quality), resample(noise, source, target, quality), atol=3e-6
     )
 
 
@@ -81,3 +81,38 @@ def test_pcm_there_and_back():
     pcm = np.array([-32_768, -1, 0, 1, 32_767], np.int16)
     np.testing.assert_array_equal(to_pcm(to_float(pcm)), pcm)
     np.testing.assert_array_equal(to_pcm(np.array([-2.0, 2.0], np.float32)), np.array([-32_768, 32_767], np.int16))
+
+
+@given(
+    source=st.sampled_from(RATES),
+    target=st.sampled_from(TARGETS),
+    heard=st.lists(st.integers(0, 9_000), max_size=8),
+    rest=st.lists(st.integers(1, 5_000), min_size=1, max_size=4),
+    quality=st.sampled_from(Quality),
+)
+def test_another_one_goes_on_exactly_where_one_was_saved(
+    source: int, target: int, heard: list[int], rest: list[int], quality: Quality
+):
+    first, second = StreamResampler(source, target, quality), StreamResampler(source, target, quality)
+    noise = np.random.default_rng(7).uniform(-0.9, 0.9, 100_000).astype(np.float32)
+    for size in heard:
+        first.push(noise[:size])
+    second.restore(*first.saved())
+    tail = noise[: sum(rest)]
+    cut = np.cumsum(rest)[:-1]
+    going_on = [first.push(tail), first.flush()]
+    gone_over = [*(second.push(part) for part in np.split(tail, cut)), second.flush()]
+    np.testing.assert_array_equal(np.concatenate(gone_over), np.concatenate(going_on))
+
+
+def test_what_is_saved_stays_small():
+    resampler = StreamResampler(48_000, 16_000, Quality.LOW)
+    for _ in range(500):
+        resampler.push(np.zeros(960, np.float32))
+        assert resampler.saved()[0].nbytes <= 70_000
+
+
+@pytest.mark.parametrize(("fed", "given_out"), [(20_000, 5_000), (2_400, 1_601), (2_400, 0)])
+def test_what_was_never_saved_is_refused(fed: int, given_out: int):
+    with pytest.raises(ValueError, match=r"(fed|given): expected .*, got \d+"):
+        StreamResampler(24_000, 16_000, Quality.LOW).restore(np.zeros(fed, np.float32), given_out)
