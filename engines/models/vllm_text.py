@@ -24,6 +24,7 @@ from engines.parameters import Generation, Message
 
 if TYPE_CHECKING:
     from vllm import RequestOutput, SamplingParams
+    from vllm.engine.arg_utils import AsyncEngineArgs
 
 ENDING_MARKS = (".", "?", "!", ".\n", "?\n")
 LIKELIEST = 20
@@ -45,6 +46,30 @@ ENVIRONMENT = {
 }
 
 
+def settle_environment() -> None:
+    """Before vLLM is imported, which reads it."""
+    logging.getLogger("vllm").setLevel(logging.ERROR)
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
+def engine_arguments(directory: Path, options: VllmOptions, slots: int) -> "AsyncEngineArgs":
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    return AsyncEngineArgs(
+        model=str(directory),
+        dtype=options.dtype,
+        enforce_eager=options.enforce_eager,
+        block_size=options.block_size,
+        kv_cache_memory_bytes=options.kv_cache_mb << 20,
+        max_model_len=options.max_model_len,
+        max_num_seqs=slots,
+        enable_prefix_caching=True,
+        disable_log_stats=True,
+        use_tqdm_on_load=False,
+    )
+
+
 class VllmText:
     """Made by `load`. `generate` runs on one event loop, the same for the object's whole life."""
 
@@ -52,32 +77,16 @@ class VllmText:
     def load(cls, directory: Path, options: dict[str, object], slots: int) -> "VllmText":
         """Takes 15–20 s on two cores. Raises msgspec.ValidationError for options it does not know, and what vLLM raises."""
         chosen = msgspec.convert(options, VllmOptions)
-        logging.getLogger("vllm").setLevel(logging.ERROR)
-        for name, value in ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
+        settle_environment()
         return cls(directory, chosen, slots)
 
     def __init__(self, directory: Path, options: VllmOptions, slots: int) -> None:
         # Imported late: the import takes seconds and reads the environment set above.
-        from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._options = options
         self._slots = slots
-        self._engine = AsyncLLM.from_engine_args(
-            AsyncEngineArgs(
-                model=str(directory),
-                dtype=options.dtype,
-                enforce_eager=options.enforce_eager,
-                block_size=options.block_size,
-                kv_cache_memory_bytes=options.kv_cache_mb << 20,
-                max_model_len=options.max_model_len,
-                max_num_seqs=slots,
-                enable_prefix_caching=True,
-                disable_log_stats=True,
-                use_tqdm_on_load=False,
-            )
-        )
+        self._engine = AsyncLLM.from_engine_args(engine_arguments(directory, options, slots))
         self._tokenizer = self._engine.get_tokenizer()
         self._tokenising = ThreadPoolExecutor(1, thread_name_prefix="tokeniser")
         self._serial = itertools.count()
@@ -98,7 +107,7 @@ class VllmText:
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
         prompt = await self._tokenised(messages, open_ended=False)
         tokens, cached = 0, 0
-        async with aclosing(self._outputs(prompt, self._sampling(parameters, self._room(prompt)))) as outputs:
+        async with aclosing(self._outputs(prompt, sampling_parameters(parameters, self._room(prompt)))) as outputs:
             async for output in outputs:
                 completion = output.outputs[0]
                 tokens += len(completion.token_ids)
@@ -184,20 +193,22 @@ class VllmText:
             raise InvalidInput(f"messages: expected fewer than {limit} tokens, got {len(tokens)}")
         return tokens
 
-    def _sampling(self, parameters: Generation, room: int) -> "SamplingParams":
-        from vllm import SamplingParams
-        from vllm.exceptions import VLLMClientError
-        from vllm.sampling_params import RequestOutputKind
 
-        try:
-            return SamplingParams(
-                max_tokens=min(parameters.max_tokens or room, room),
-                temperature=parameters.temperature,
-                top_p=parameters.top_p,
-                repetition_penalty=parameters.repetition_penalty,
-                stop=list(parameters.stop),
-                seed=parameters.seed,
-                output_kind=RequestOutputKind.DELTA,
-            )
-        except VLLMClientError as refused:
-            raise InvalidInput(f"generation: {refused}") from refused
+def sampling_parameters(parameters: Generation, room: int) -> "SamplingParams":
+    """`room`: tokens that are left for the answer. Raises InvalidInput."""
+    from vllm import SamplingParams
+    from vllm.exceptions import VLLMClientError
+    from vllm.sampling_params import RequestOutputKind
+
+    try:
+        return SamplingParams(
+            max_tokens=min(parameters.max_tokens or room, room),
+            temperature=parameters.temperature,
+            top_p=parameters.top_p,
+            repetition_penalty=parameters.repetition_penalty,
+            stop=list(parameters.stop),
+            seed=parameters.seed,
+            output_kind=RequestOutputKind.DELTA,
+        )
+    except VLLMClientError as refused:
+        raise InvalidInput(f"generation: {refused}") from refused
