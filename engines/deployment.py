@@ -1,4 +1,4 @@
-"""The operator's choice of what runs where: the sections `pipeline`, `workers`, `stages` and `voices` of a deployment file.
+"""The operator's choice of what runs where: the sections of a deployment file that concern the stage graph.
 
 `graph_settings` checks everything that can be checked without weights; `with_weights` then finds those.
 """
@@ -12,30 +12,27 @@ import msgspec
 
 from engines import weights
 from engines.configuration import ConfigurationError, WrongValue, names_to_values, record, shown
+from engines.machine import Machine, this_machine
+from engines.messages.to_worker import ServiceClass
 from engines.models import registry
 from engines.models.registry import Family
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.weights.manifest import MANIFEST
-from engines.worker.spec import BatchSpec
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
+from engines.worker_settings import WorkerSettings, check_fits, check_names, with_device
 
-SECTIONS = ("pipeline", "workers", "stages", "voices")
+SECTIONS = ("pipeline", "workers", "stages", "voices", "queue_ms")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
 }
 Settings = TypeVar("Settings")
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
 
 log = logging.getLogger(__name__)
-
-
-class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One process (or `replicas` alike) that runs these stages. `threads` is for each library of numerics in it."""
-
-    stages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    threads: Count = 1
-    replicas: Count = 1
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +41,8 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Its files lie in `directory` (which counts from the deployment's file), or are fetched `weights` of the manifest. `options`
     are the model's own: engines/models/options.py.
 
-    `slots` is how many requests may be open at once. `when_missing: skip` runs the rest without this stage.
+    `slots` is how many requests may be open at once. A call of the model that takes longer than `hang_limit_s` counts as hung.
+    `when_missing: skip` runs the rest without this stage.
     """
 
     model: str
@@ -53,6 +51,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     slots: Count = 16
     batch: BatchSpec = BatchSpec()
     options: dict[str, bool | int | float | str] = {}
+    hang_limit_s: Seconds = DEFAULT_HANG_LIMIT_S
     when_missing: Literal["refuse", "skip"] = "refuse"
 
     def __post_init__(self) -> None:
@@ -66,29 +65,53 @@ class VoiceOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str
 
 
+class QueueLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long a request of each class may wait for a slot before it is refused."""
+
+    control: Milliseconds = 50.0
+    interactive: Milliseconds = 1_000.0
+    batch: Milliseconds = 10_000.0
+
+    def of(self, service_class: ServiceClass) -> float:
+        match service_class:
+            case ServiceClass.CONTROL:
+                return self.control
+            case ServiceClass.INTERACTIVE:
+                return self.interactive
+            case ServiceClass.BATCH:
+                return self.batch
+
+
 class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
     pipeline: str
     workers: dict[str, WorkerSettings]
     stages: dict[str, StageSettings]
     voices: dict[str, VoiceOutput]
+    queue_ms: QueueLimits = QueueLimits()
 
     def record(self) -> Pipeline:
         return pipeline(self.pipeline)
 
 
-def graph_settings(file: Path, sections: Mapping[str, object]) -> GraphSettings:
-    """Raises ConfigurationError."""
+def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine | None = None) -> GraphSettings:
+    """With a device for every worker; `machine` is the one that it must fit on (None: this one). Raises ConfigurationError."""
+    machine = machine or this_machine()
     settings = GraphSettings(
         pipeline=_pipeline_name(file, sections.get("pipeline")),
         workers=_records(file, "workers", sections, WorkerSettings),
         stages=_records(file, "stages", sections, StageSettings),
         voices=_records(file, "voices", sections, VoiceOutput),
+        queue_ms=record(file, "queue_ms", sections.get("queue_ms", {}), QueueLimits),
     )
     _check_stages(file, settings)
     settings = msgspec.structs.replace(
-        settings, stages={name: _completed(file, name, stage) for name, stage in settings.stages.items()}
+        settings,
+        stages={name: _completed(file, name, stage) for name, stage in settings.stages.items()},
+        workers={name: with_device(worker, machine) for name, worker in settings.workers.items()},
     )
     _check_workers(file, settings)
+    check_names(file, settings.workers)
+    check_fits(file, settings.workers, machine)
     for voice, chosen in settings.voices.items():
         _one_of(file, f"voices.{voice}.output", chosen.output, [output.name for output in settings.record().outputs])
     return settings

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import msgspec
 
-from engines.deployment import GraphSettings, StageSettings
+from engines.deployment import GraphSettings
 from engines.logs import LogStyle
 from engines.messages.framing import FrameError
 from engines.messages.to_gateway import StageState, StageStatus
 from engines.orchestrator import Orchestrator
 from engines.run_folder import run_folder
-from engines.worker.spec import StageSpec, WorkerSpec
+from engines.worker.spec import WorkerSpec
 from engines.worker_link import WorkerLink
 from engines.worker_process import WorkerProcess
+from engines.worker_specs import worker_specs
 
 HEARTBEAT_S = 5.0
 HANG_LIMIT_S = 15.0
@@ -183,17 +184,3 @@ async def _hangs(worker: LaunchedWorker) -> None:
             return
         except ConnectionError:
             return
-
-
-def worker_specs(settings: GraphSettings, logs: LogStyle) -> list[WorkerSpec]:
-    """One for each process; the sockets have no place yet."""
-    specs: list[WorkerSpec] = []
-    for name, worker in settings.workers.items():
-        stages = tuple(_stage_spec(stage, settings.stages[stage]) for stage in worker.stages)
-        names = [name] if worker.replicas == 1 else [f"{name}-{number}" for number in range(1, worker.replicas + 1)]
-        specs += [WorkerSpec(own_name, settings.pipeline, "", stages, worker.threads, logs) for own_name in names]
-    return specs
-
-
-def _stage_spec(name: str, stage: StageSettings) -> StageSpec:
-    return StageSpec(name, stage.model, stage.directory, stage.slots, stage.batch, stage.options)

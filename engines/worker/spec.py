@@ -4,9 +4,14 @@ Handed over as one line of JSON on stdin, or as a file named on the command line
 means that the launcher has died, and the worker then ends itself and its process group.
 """
 
+import math
+
 import msgspec
 
 from engines.logs import LogStyle
+
+DEFAULT_RING_MB = 32
+DEFAULT_HANG_LIMIT_S = 30.0
 
 
 class BatchSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,14 +24,14 @@ class BatchSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not 1 <= self.min <= self.max:
             raise ValueError(f"batch: expected 1 ≤ min ≤ max, got min={self.min}, max={self.max}")
-        if self.max_wait_ms < 0:
-            raise ValueError(f"batch: expected max_wait_ms ≥ 0, got {self.max_wait_ms}")
+        if not 0 <= self.max_wait_ms < math.inf:
+            raise ValueError(f"batch: expected a finite max_wait_ms ≥ 0, got {self.max_wait_ms}")
 
 
 class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One stage: `model` is a key of engines/models/registry.py, `directory` holds its weights, `options` are the model's own.
 
-    `slots` is how many requests may be open at once.
+    `slots` is how many requests may be open at once. A model call that takes longer than `hang_limit_s` hangs.
     """
 
     stage: str
@@ -35,6 +40,7 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots: int = 16
     batch: BatchSpec = BatchSpec()
     options: dict[str, bool | int | float | str] = {}
+    hang_limit_s: float = DEFAULT_HANG_LIMIT_S
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -45,6 +51,10 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`socket` is the path of the Unix socket (its folder is made with mode 0700); `pipeline` is a name in
     engines/pipelines/registry.py; `threads` is OMP_NUM_THREADS of the worker.
 
+    `device` (`cpu` or `cuda:N`) is the only one that its libraries see; None: all that there are. `memory_gb` (10⁹ bytes) is what
+    the process and those that its models start may hold; None: no limit. `ring_mb` (2²⁰ bytes) is the size of the arena of its
+    shared-memory connector.
+
     `listen_fd` is an inherited descriptor of a socket that the launcher has bound to `socket` and listens on already, so that
     connecting never races with the start; None: the worker binds and listens itself."""
 
@@ -53,6 +63,9 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     socket: str
     stages: tuple[StageSpec, ...]
     threads: int = 1
+    device: str | None = None
+    memory_gb: float | None = None
+    ring_mb: int = DEFAULT_RING_MB
     logs: LogStyle = LogStyle()
     listen_fd: int | None = None
 

@@ -8,9 +8,9 @@ import pytest
 
 from engines.configuration import ConfigurationError
 from engines.deployment import GraphSettings, graph_settings, with_weights
-from engines.launcher import worker_specs
 from engines.logs import LogStyle
 from engines.weights import WeightsError, WeightsMissing
+from engines.worker_specs import worker_specs
 
 FILE = Path("d.yaml")
 GOOD: dict[str, dict[str, dict[str, object]]] = {

@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 import pytest
 
-from engines.deployment import GraphSettings, StageSettings, WorkerSettings
+from engines.deployment import GraphSettings, StageSettings
 from engines.launcher import Backoff, place_for_sockets
 from engines.messages.to_gateway import ErrorKind, StageState
 from engines.payloads import Payload
 from engines.requests import Request, RequestFailed, RequestStream
 from engines.runtime import Runtime
 from engines.worker.spec import BatchSpec
+from engines.worker_settings import WorkerSettings
 from fakes.pipelines import ECHOES
 
 AT_ONCE = Backoff(first_s=0.0, limit_s=0.0)
