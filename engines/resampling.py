@@ -1,4 +1,5 @@
-"""Changing the sample rate of mono audio, whole or as a stream. Both give the same samples (soxr; tested to 3e-6, a tenth of a step of 16 bits)."""
+"""Changing the sample rate of mono audio, whole or as a stream. Both give the same samples (soxr; tested to 3e-6, a tenth of a
+step of 16 bits)."""
 
 from enum import StrEnum
 from math import gcd

@@ -25,9 +25,13 @@ class InvalidInput(ValueError):
 
 
 class GenerationModel(Protocol[State]):
-    """Tensor in, tensor out. One thread calls it, never two at once.
+    """Tensor in, tensor out. One thread calls it, never two at once. engines/conformance holds it to all that is said here.
 
-    `State` is what the model keeps for one open request (None when stateless); `open` makes it, `close` frees it.
+    `State` is what the model keeps for one open request; `open` or `restore` makes it, `close` frees it. A model that keeps
+    nothing inherits from engines.models.stateless.Stateless.
+
+    Payloads are never copied on their way: what is put into one must not change afterwards, and of an input's arrays nothing
+    may be kept but copies, since their memory goes back to whoever sent them.
     """
 
     units: str
@@ -39,6 +43,20 @@ class GenerationModel(Protocol[State]):
 
     def open(self, parameters: Parameters) -> State:
         """Raises InvalidInput, for instance for an unknown voice."""
+        ...
+
+    def reset(self, state: State) -> None:
+        """As after `open`."""
+        ...
+
+    def snapshot(self, state: State) -> Payload:
+        """The state as it is between two calls of `run`, for `restore` in another process: arrays and attributes, small, and
+        marked with its kind and version (engines/models/snapshots.py). It does not change when the state does."""
+        ...
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> State:
+        """A state that goes on exactly as the one would have that the snapshot was taken of, for a request with the same
+        parameters. Raises InvalidInput for a snapshot that it cannot read, and what `open` raises."""
         ...
 
     def batch_key(self, state: State, payload: Payload) -> Hashable:

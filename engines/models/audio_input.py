@@ -17,9 +17,14 @@ def pcm_and_rate(payload: Payload) -> tuple[Pcm, int]:
     if pcm is None or pcm.dtype != "int16" or len(pcm.shape) != 1:
         got = "nothing" if pcm is None else f"{pcm.dtype} of shape {pcm.shape}"
         raise InvalidInput(f"pcm: expected mono int16 samples of shape [n], got {got}")
+    return cast(Pcm, pcm.numpy()), checked_rate(rate)
+
+
+def checked_rate(rate: object) -> int:
+    """Raises InvalidInput."""
     if type(rate) is not int or not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise InvalidInput(f"rate: expected a whole number of Hz from {LOWEST_RATE} to {HIGHEST_RATE}, got {rate!r}")
-    return cast(Pcm, pcm.numpy()), rate
+    return rate
 
 
 def heard(payload: Payload) -> Samples | InvalidInput:

@@ -23,19 +23,25 @@ def pause_ms(text: str) -> int:
 
 
 class ClauseJoints:
-    """The samples of one request's clauses, in pieces of any size, at `rate` Hz."""
+    """The samples of one request's clauses, in pieces of any size, at `rate` Hz.
+
+    `before_onset`: nothing loud has come of this clause yet; `quiet`: samples since the last loud one.
+    """
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
-        self._before_onset = True
-        self._quiet = 0
+        self.before_onset = True
+        self.quiet = 0
+
+    def reset(self) -> None:
+        self.before_onset, self.quiet = True, 0
 
     def join(self, samples: Samples, pause_ms: int | None) -> Samples:
         """The samples to play. `pause_ms` comes with a clause's last piece: how long the silence after it shall be."""
-        if self._before_onset:
+        if self.before_onset:
             samples = self._from_onset(samples)
         loud = np.flatnonzero(np.abs(samples) > SILENCE_LEVEL)
-        self._quiet = len(samples) - 1 - int(loud[-1]) if len(loud) else self._quiet + len(samples)
+        self.quiet = len(samples) - 1 - int(loud[-1]) if len(loud) else self.quiet + len(samples)
         if pause_ms is None:
             return samples
         return self._ended(samples, pause_ms)
@@ -44,14 +50,14 @@ class ClauseJoints:
         loud = np.flatnonzero(np.abs(samples) > SILENCE_LEVEL)
         if not len(loud):
             return samples[:0]
-        self._before_onset = False
+        self.before_onset = False
         return samples[max(0, int(loud[0]) - self._count(ONSET_MS)) :]
 
     def _ended(self, samples: Samples, pause_ms: int) -> Samples:
         """With as much silence at the end as wanted; what was emitted before cannot be taken back."""
-        silent_clause = self._before_onset
-        too_long = self._quiet - self._count(max(pause_ms, RELEASE_MS))
-        self._before_onset, self._quiet = True, 0
+        silent_clause = self.before_onset
+        too_long = self.quiet - self._count(max(pause_ms, RELEASE_MS))
+        self.before_onset, self.quiet = True, 0
         if silent_clause:
             return samples
         if too_long >= 0:

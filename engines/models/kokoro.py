@@ -106,6 +106,17 @@ class Kokoro:
             raise InvalidInput(f"voice: expected one of {', '.join(self._voices)}, got {speech.voice!r}")
         return Narrating(speech, voice, SpokenAudio(RATE, speech.rate))
 
+    def reset(self, state: Narrating) -> None:
+        state.audio.reset()
+
+    def snapshot(self, state: Narrating) -> Payload:
+        return state.audio.snapshot()
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> Narrating:
+        state = self.open(parameters)
+        state.audio.restore(snapshot)
+        return state
+
     def batch_key(self, state: Narrating, payload: Payload) -> Hashable:
         """Never shared: the graph takes one text at a time, and no clause should wait for another."""
         return id(state)

@@ -24,8 +24,8 @@ WARM_FRAMES = (36, 96, 168, 344)
 
 
 class PiperDecoder:
-    """Takes what FrameWindows makes; emits PCM16 at Speech.rate with the clause's attributes and `decoded`, the number of frames
-    that went through the network (`Produced.units` counts those that came out).
+    """Takes windows of `frames` (engines/bridges/windows.py); emits PCM16 at Speech.rate with the clause's attributes and
+    `decoded`, the number of frames that went through the network (`Produced.units` counts those that came out).
 
     A window with 12 frames of context on each side gives what whole decoding gives, within 1e-4.
     """
@@ -46,6 +46,17 @@ class PiperDecoder:
 
     def open(self, parameters: Parameters) -> SpokenAudio:
         return SpokenAudio(SOURCE_RATE, cast(Speech, parameters).rate)
+
+    def reset(self, state: SpokenAudio) -> None:
+        state.reset()
+
+    def snapshot(self, state: SpokenAudio) -> Payload:
+        return state.snapshot()
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> SpokenAudio:
+        state = self.open(parameters)
+        state.restore(snapshot)
+        return state
 
     def batch_key(self, state: SpokenAudio, payload: Payload) -> Hashable:
         """Never shared: four windows in one call take four times as long as one (measured), and each would wait for all."""

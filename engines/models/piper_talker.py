@@ -14,6 +14,7 @@ from engines.models import InvalidInput, Produced
 from engines.models.joints import pause_ms
 from engines.models.onnx_session import OnnxSession, onnx_session
 from engines.models.options import PiperTalkerOptions
+from engines.models.snapshots import Snapshot, saved
 from engines.parameters import Parameters, Speech
 from engines.payloads import Array, Payload, Scalar
 from engines.phonemes import find_espeak, phonemes
@@ -23,6 +24,7 @@ SAMPLES_PER_FRAME = 256
 NOISE_FRAMES = 512
 """Columns of noise for the latent frames; a clause longer than these 6 s meets them again, which nobody hears."""
 DURATION_DRAW, PRIOR_DRAW = 0, 1
+KIND = "piper_talker 1"
 
 BEGIN, PAD, END = "^", "_", "$"
 LONGEST_CLAUSE_CHARS = 2_000
@@ -104,6 +106,17 @@ class PiperTalker:
         if speech.voice != self._name:
             raise InvalidInput(f"voice: expected {self._name!r}, the voice of this model, got {speech.voice!r}")
         return Talking(speech)
+
+    def reset(self, state: Talking) -> None:
+        state.clauses = state.frames = 0
+
+    def snapshot(self, state: Talking) -> Payload:
+        return saved(KIND, clauses=state.clauses, frames=state.frames)
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> Talking:
+        state, known = self.open(parameters), Snapshot(KIND, snapshot)
+        state.clauses, state.frames = known.count("clauses"), known.count("frames")
+        return state
 
     def batch_key(self, state: Talking, payload: Payload) -> Hashable:
         """Never shared: a batch is no faster on a CPU, and since durations are rounded up, the last bit of a batched sum could

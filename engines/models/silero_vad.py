@@ -1,6 +1,7 @@
 """Voice activity with Silero VAD: one probability of speech for every 32 ms of audio, for many streams in one call."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.models import InvalidInput, Produced
-from engines.models.audio_input import RATE, padded_to, pcm_and_rate
+from engines.models.audio_input import RATE, checked_rate, padded_to, pcm_and_rate
 from engines.models.onnx_session import OnnxSession, onnx_session
 from engines.models.options import NetworkOptions
+from engines.models.snapshots import Snapshot, saved
 from engines.parameters import Activity, Parameters
 from engines.payloads import Array, Payload
 from engines.resampling import Quality, Samples, StreamResampler, to_float, to_pcm
@@ -22,10 +24,16 @@ WINDOW_MS = 32
 CONTEXT = 64
 """Samples of the window before that the network sees again."""
 MEMORY_SHAPE = (2, 128)
+KIND = "silero_vad 1"
 
 
 def _silence(samples: int) -> Samples:
     return np.zeros(samples, np.float32)
+
+
+def _resampler(rate: int) -> StreamResampler:
+    """Low quality lags 20 ms and not 37 behind the microphone, and every turn waits for that lag."""
+    return StreamResampler(rate, RATE, Quality.LOW)
 
 
 @dataclass(slots=True)
@@ -39,12 +47,45 @@ class Listening:
     memory: Samples = field(default_factory=lambda: np.zeros(MEMORY_SHAPE, np.float32))
     windows: int = 0
 
+    def reset(self) -> None:
+        new = Listening(self.with_audio)
+        self.resampler, self.waiting, self.context = new.resampler, new.waiting, new.context
+        self.memory, self.windows = new.memory, new.windows
+
+    def snapshot(self) -> Payload:
+        arrays = {"waiting": self.waiting, "context": self.context, "memory": self.memory}
+        if self.resampler is None:
+            return saved(KIND, arrays, windows=self.windows, rate=0, given=0)
+        arrays["fed"], given = self.resampler.saved()
+        return saved(KIND, arrays, windows=self.windows, rate=self.resampler.source_rate, given=given)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Raises InvalidInput."""
+        self.windows = snapshot.count("windows")
+        self.waiting = snapshot.floats("waiting", (None,))
+        self.context = snapshot.floats("context", (CONTEXT,))
+        self.memory = snapshot.floats("memory", MEMORY_SHAPE)
+        if rate := snapshot.count("rate"):
+            self.resampler = _resampler(checked_rate(rate))
+            snapshot.resume(self.resampler)
+
+    def going_back(self) -> Callable[[], None]:
+        """What brings it back to where it is now."""
+        kept = self.resampler, self.waiting, self.context, self.memory, self.windows
+        heard = None if self.resampler is None else self.resampler.saved()
+
+        def go_back() -> None:
+            self.resampler, self.waiting, self.context, self.memory, self.windows = kept
+            if self.resampler is not None and heard is not None:
+                self.resampler.restore(*heard)
+
+        return go_back
+
     def take(self, payload: Payload) -> Samples:
         """The whole windows [k, 512] that are complete with this audio. Raises InvalidInput."""
         pcm, rate = pcm_and_rate(payload)
         if self.resampler is None:
-            # Low quality lags 20 ms and not 37 behind the microphone, and every turn waits for that lag.
-            self.resampler = StreamResampler(rate, RATE, Quality.LOW)
+            self.resampler = _resampler(rate)
         if rate != self.resampler.source_rate:
             raise InvalidInput(f"rate: expected {self.resampler.source_rate} as at the start of the stream, got {rate}")
         return self._whole_windows(self.resampler.push(to_float(pcm)))
@@ -91,10 +132,29 @@ class SileroVad:
     def open(self, parameters: Parameters) -> Listening:
         return Listening(with_audio=cast(Activity, parameters).with_audio)
 
+    def reset(self, state: Listening) -> None:
+        state.reset()
+
+    def snapshot(self, state: Listening) -> Payload:
+        return state.snapshot()
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> Listening:
+        state = self.open(parameters)
+        state.restore(Snapshot(KIND, snapshot))
+        return state
+
     def batch_key(self, state: Listening, payload: Payload) -> Hashable:
         return None
 
     def run(self, batch: Sequence[tuple[Listening, Payload]]) -> list[list[Produced] | InvalidInput]:
+        with ExitStack() as undoing:
+            for stream, _ in batch:
+                undoing.callback(stream.going_back())
+            answers = self._hear(batch)
+            undoing.pop_all()  # nothing can raise any more
+        return answers
+
+    def _hear(self, batch: Sequence[tuple[Listening, Payload]]) -> list[list[Produced] | InvalidInput]:
         answers: list[list[Produced] | InvalidInput] = [[] for _ in batch]
         rows: list[int] = []
         heard: list[Samples] = []

@@ -11,14 +11,14 @@ from engines.models.audio_input import RATE, heard
 from engines.models.log_mel import log_mel
 from engines.models.onnx_session import OnnxSession, onnx_session
 from engines.models.options import NetworkOptions
-from engines.parameters import Parameters
+from engines.models.stateless import Stateless
 from engines.payloads import Payload
 from engines.resampling import Samples
 
 HEARD_SAMPLES = 8 * RATE
 
 
-class SmartTurn:
+class SmartTurn(Stateless):
     """Weights: PyPI pipecat-ai 1.14.0, smart-turn v3.2 for CPUs. Input `input_features` [n, 80, 800]; output [n, 1], which is
     a probability already, although the graph calls it logits.
 
@@ -39,9 +39,6 @@ class SmartTurn:
         for rows in (1, 2):
             self._decide([np.zeros(RATE, np.float32)] * rows)
 
-    def open(self, parameters: Parameters) -> None:
-        return None
-
     def batch_key(self, state: None, payload: Payload) -> Hashable:
         return None
 
@@ -49,12 +46,6 @@ class SmartTurn:
         audio = [heard(payload) for _, payload in batch]
         decisions = iter(self._decide([samples for samples in audio if not isinstance(samples, InvalidInput)]))
         return [samples if isinstance(samples, InvalidInput) else [next(decisions)] for samples in audio]
-
-    def flush(self, state: None) -> list[Produced]:
-        return []
-
-    def close(self, state: None) -> None:
-        pass
 
     def _decide(self, audio: Sequence[Samples]) -> list[Produced]:
         if not audio:

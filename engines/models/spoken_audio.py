@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from engines.models import Produced
 from engines.models.joints import ClauseJoints
+from engines.models.snapshots import Snapshot, saved
 from engines.payloads import Payload, Scalar, audio
 from engines.resampling import Quality, Samples, StreamResampler, to_pcm
 
 PASSED_ON = ("clause", "written_end", "clause_final", "decoded")
+KIND = "spoken_audio 1"
+LAST = "last."
+"""Before the names of the newest chunk's attributes, in a snapshot."""
 
 
 class SpokenAudio:
@@ -20,6 +26,29 @@ class SpokenAudio:
         self._joints = ClauseJoints(source_rate)
         self._emitted = 0
         self._attributes: dict[str, Scalar] = {}
+
+    def reset(self) -> None:
+        self._joints.reset()
+        self._emitted, self._attributes = 0, {}
+        if self._resampler is not None:
+            self._resampler.reset()
+
+    def snapshot(self) -> Payload:
+        fed, given = (np.zeros(0, np.float32), 0) if self._resampler is None else self._resampler.saved()
+        last = {LAST + name: value for name, value in self._attributes.items()}
+        joints = self._joints
+        return saved(
+            KIND, {"fed": fed}, given=given, before_onset=joints.before_onset, quiet=joints.quiet, emitted=self._emitted, **last
+        )
+
+    def restore(self, snapshot: Payload) -> None:
+        """Go on where the snapshot was taken. Raises InvalidInput."""
+        known = Snapshot(KIND, snapshot)
+        self._joints.before_onset, self._joints.quiet = known.flag("before_onset"), known.count("quiet")
+        self._emitted = known.count("emitted")
+        self._attributes = known.group(LAST)
+        if self._resampler is not None:
+            known.resume(self._resampler)
 
     def chunk(self, samples: Samples, pause_ms: int | None, attributes: Mapping[str, Scalar], units: int) -> Produced:
         """A piece of a clause, the last one with the pause that follows it. `attributes`: those named in PASSED_ON ride on it."""

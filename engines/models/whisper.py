@@ -23,6 +23,7 @@ from engines.models.audio_input import RATE, heard, padded_to
 from engines.models.log_mel import log_mel
 from engines.models.options import WhisperOptions
 from engines.models.quietest import pieces
+from engines.models.snapshots import Snapshot, saved
 from engines.parameters import Parameters, Recognition
 from engines.payloads import Payload
 from engines.resampling import Samples
@@ -39,6 +40,7 @@ UNREPEATED_TOKENS = 5
 # human speech at 30 dB less and with audible noise ≤ 0.37 and ≥ −1.1.
 NO_SPEECH_PROBABILITY = 0.6
 NO_SPEECH_LOG_PROBABILITY = -1.0
+KIND = "whisper 1"
 
 
 @dataclass(slots=True)
@@ -84,6 +86,17 @@ class Whisper:
                 raise InvalidInput(f"language: expected 'en', the only one this model knows, got {language!r}")
             return Transcribing([start, plain])
         return Transcribing([start, self._token(f"<|{language}|>"), self._token("<|transcribe|>"), plain])
+
+    def reset(self, state: Transcribing) -> None:
+        state.has_spoken = False
+
+    def snapshot(self, state: Transcribing) -> Payload:
+        return saved(KIND, has_spoken=state.has_spoken)
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> Transcribing:
+        state = self.open(parameters)
+        state.has_spoken = Snapshot(KIND, snapshot).flag("has_spoken")
+        return state
 
     def batch_key(self, state: Transcribing, payload: Payload) -> Hashable:
         pcm, rate = payload.arrays.get("pcm"), payload.attributes.get("rate")

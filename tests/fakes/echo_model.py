@@ -8,11 +8,11 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from engines.models import InvalidInput, Produced
-from engines.parameters import Parameters
+from engines.models.stateless import Stateless
 from engines.payloads import Payload
 
 
-class Echo:
+class Echo(Stateless):
     """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads.
 
     Inputs: `die` ends the process; `temporary` makes a temporary file and echoes its path; `spawn` starts a process that outlives
@@ -34,20 +34,11 @@ class Echo:
     def warm_up(self) -> None:
         pass
 
-    def open(self, parameters: Parameters) -> None:
-        pass
-
     def batch_key(self, state: None, payload: Payload) -> Hashable:
         return 0
 
     def run(self, batch: Sequence[tuple[None, Payload]]) -> list[list[Produced] | InvalidInput]:
         return [self._answer(payload) for _, payload in batch]
-
-    def flush(self, state: None) -> list[Produced]:
-        return []
-
-    def close(self, state: None) -> None:
-        pass
 
     def _answer(self, payload: Payload) -> list[Produced] | InvalidInput:
         match payload.text:

@@ -20,7 +20,9 @@ MEDIA_TIMES = {"ahead": 60.0}
 
 
 class ScriptedModel:
-    """Echoes text. `raise` and `invalid` fail, `many` gives three chunks, `silent` none, `huge` one that fits no frame.
+    """Echoes text and keeps nothing of a request.
+
+    `raise` and `invalid` fail, `many` gives three chunks, `silent` none, `huge` one that fits no frame.
 
     The attribute `key` is the batch key.
 
@@ -68,6 +70,14 @@ class ScriptedModel:
             raise InvalidInput("with_audio: expected false, got true")
         self.opened += 1
         return []
+
+    def reset(self, state: object) -> None: ...
+
+    def snapshot(self, state: object) -> Payload:
+        return Payload()
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> list[str]:
+        return self.open(parameters)
 
     def batch_key(self, state: object, payload: Payload) -> Hashable:
         if payload.text == "keyless":
