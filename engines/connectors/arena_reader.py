@@ -1,0 +1,83 @@
+"""A consumer's side of somebody's arena: views that hold their record while any of them lives."""
+
+import weakref
+from collections import deque
+from threading import Lock
+
+import numpy as np
+
+from engines.connectors import byte_locks
+from engines.connectors.arena import PAGE_BYTES, Arena, open_arena
+from engines.connectors.contents import Shared
+from engines.connectors.entries import LANES, MOST_MARKS, Corrupt, Entries
+from engines.connectors.layout import record_bytes
+
+
+class TooManyReaders(Exception):
+    """A fixed number of places is taken."""
+
+
+class ArenaReader:
+    """Views may be dropped in any thread, and by the garbage collector at any moment."""
+
+    def __init__(self, name: str, pid: int, fd: int) -> None:
+        """Raises ArenaGone, TooManyReaders."""
+        self.arena: Arena = open_arena(name, pid, fd)
+        self.pid = pid
+        self._entries = Entries(self.arena)
+        self._lane = self._take_lane()
+        self._marking = Lock()
+        self._dropped: deque[int] = deque()
+
+    def view(self, content: Shared) -> memoryview:
+        """The record, read-only, for as long as somebody holds this or a part of it. Raises Forgotten, Corrupt, TooManyReaders,
+        PayloadLost."""
+        page, nbytes = content.at // PAGE_BYTES, record_bytes(content.outline)
+        if page < 0 or page * PAGE_BYTES + nbytes > self.arena.pages * PAGE_BYTES:
+            raise Corrupt(f"bytes {content.at} to {content.at + nbytes} are not in the arena")
+        self._mark(page)
+        try:
+            self._entries.check(page, content.outline.key, content.number, nbytes)
+        except BaseException:
+            self._unmark(page)
+            raise
+        record = np.frombuffer(self.arena.memory, np.uint8, nbytes, self.arena.first + page * PAGE_BYTES)
+        weakref.finalize(record, self._unmark, page).atexit = False
+        return record.data.toreadonly()
+
+    def close(self) -> None:
+        """Idempotent; views stay as they are."""
+        self.arena.close()
+
+    def _take_lane(self) -> int:
+        for lane in range(LANES):
+            if byte_locks.take(self.arena.fd, lane_byte(lane)):
+                self._entries.clear(lane)  # a reader that was killed has marked there
+                return lane
+        self.arena.close()
+        raise TooManyReaders(f"{LANES} processes read arena {self.arena.name} already, and no more can")
+
+    def _mark(self, page: int) -> None:
+        with self._marking:
+            marked = self._entries.mark(page, self._lane)
+        self._unmark_dropped()
+        if not marked:
+            raise TooManyReaders(f"this process reads it {MOST_MARKS} times already, and no more can")
+
+    def _unmark(self, page: int) -> None:
+        self._dropped.append(page)
+        self._unmark_dropped()
+
+    def _unmark_dropped(self) -> None:
+        """Waits for nobody: whoever marks or unmarks just now looks at `_dropped` once more when done, and it may be this very
+        thread, interrupted by the garbage collector."""
+        while self._dropped and self._marking.acquire(blocking=False):
+            try:
+                while self._dropped:
+                    self._entries.unmark(self._dropped.popleft(), self._lane)
+            finally:
+                self._marking.release()
+
+
+def lane_byte(lane: int) -> int:
+    return 1 + lane

@@ -1,0 +1,102 @@
+"""The producer's side of an arena."""
+
+import itertools
+import os
+from collections import deque
+
+from engines.connectors import byte_locks
+from engines.connectors.arena import PAGE_BYTES, Arena, create
+from engines.connectors.arena_reader import lane_byte
+from engines.connectors.contents import Key, Shared
+from engines.connectors.entries import UNMARKED, Entries
+from engines.connectors.free_pages import FreePages
+from engines.connectors.layout import outline, record_bytes
+from engines.payloads import Payload
+
+LOOKS_PER_PUT = 8
+"""How many forgotten records that were still read are looked at again: a put takes the same time however many there are."""
+
+
+class ArenaWriter:
+    def __init__(self, capacity_bytes: int) -> None:
+        """Raises OSError."""
+        self.arena: Arena = create(capacity_bytes)
+        self._entries = Entries(self.arena)
+        self._free = FreePages(self.arena.pages)
+        self._records = memoryview(self.arena.memory)[self.arena.first :]
+        self._numbers = itertools.count(1)
+        self._held: dict[str, dict[int, tuple[int, int]]] = {}
+        """By scope, then by seq: first page and how many. Bounded by the pages; when they are used up nothing is put."""
+        self._lingering: deque[tuple[int, int]] = deque()
+        """Forgotten, but read when last looked at. Bounded by the pages, too."""
+
+    def put(self, key: Key, payload: Payload) -> Shared | None:
+        """One copy of the arrays; None when there is no room for them just now."""
+        sketch = outline(key, payload)
+        nbytes = record_bytes(sketch)
+        count = -(-nbytes // PAGE_BYTES)
+        self._look_again(min(LOOKS_PER_PUT, len(self._lingering)))
+        if (page := self._take(count)) is None:
+            return None
+        at = page * PAGE_BYTES
+        for array, place in zip(payload.arrays.values(), sketch.arrays.values(), strict=True):
+            start = at + place.offset
+            self._records[start : start + place.nbytes] = array.data
+        number = next(self._numbers)
+        self._entries.write(page, key, number, nbytes)
+        self._replace(key)
+        self._held.setdefault(key.scope, {})[key.seq] = (page, count)
+        return Shared(sketch, self.arena.name, os.getpid(), self.arena.fd, at, number)
+
+    def cleanup(self, scope: str, before: int | None = None) -> int:
+        held = self._held.get(scope, {})
+        forgotten = [seq for seq in held if before is None or seq < before]
+        for seq in forgotten:
+            self._forget(*held.pop(seq))
+        if not held:
+            self._held.pop(scope, None)
+        return len(forgotten)
+
+    def holds(self, scope: str) -> int:
+        return len(self._held.get(scope, {}))
+
+    def close(self) -> None:
+        """Idempotent. Readers see from the owner's lock that nothing more comes; what they view stays as it is."""
+        for scope in list(self._held):
+            self.cleanup(scope)
+        self._records.release()
+        self.arena.memory.close()
+        self.arena.close()
+
+    def _take(self, count: int) -> int | None:
+        if (page := self._free.take(count)) is None:
+            self._clear_lanes_of_the_dead()
+            self._look_again(len(self._lingering))
+            page = self._free.take(count)
+        return page
+
+    def _replace(self, key: Key) -> None:
+        if (before := self._held.get(key.scope, {}).pop(key.seq, None)) is not None:
+            self._forget(*before)
+
+    def _forget(self, page: int, count: int) -> None:
+        self._entries.forget(page)
+        self._free_or_linger(page, count)
+
+    def _look_again(self, records: int) -> None:
+        for _ in range(records):
+            self._free_or_linger(*self._lingering.popleft())
+
+    def _free_or_linger(self, page: int, count: int) -> None:
+        if self._entries.marks(page) == UNMARKED:
+            self._free.give(page, count)
+        else:
+            self._lingering.append((page, count))
+
+    def _clear_lanes_of_the_dead(self) -> None:
+        """A lane's lock goes with its reader. It is held here meanwhile, so that no new reader marks what is being cleared."""
+        marked = {lane for page, _ in self._lingering for lane, marks in enumerate(self._entries.marks(page)) if marks}
+        for lane in marked:
+            if byte_locks.take(self.arena.fd, lane_byte(lane)):
+                self._entries.clear(lane)
+                byte_locks.leave(self.arena.fd, lane_byte(lane))
