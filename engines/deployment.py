@@ -72,14 +72,12 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     interactive: Milliseconds = 1_000.0
     batch: Milliseconds = 10_000.0
 
-    def of(self, service_class: ServiceClass) -> float:
-        match service_class:
-            case ServiceClass.CONTROL:
-                return self.control
-            case ServiceClass.INTERACTIVE:
-                return self.interactive
-            case ServiceClass.BATCH:
-                return self.batch
+    def by_class(self) -> Mapping[ServiceClass, float]:
+        return {
+            ServiceClass.CONTROL: self.control,
+            ServiceClass.INTERACTIVE: self.interactive,
+            ServiceClass.BATCH: self.batch,
+        }
 
 
 class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
