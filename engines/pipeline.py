@@ -15,8 +15,16 @@ class ExecutionType(StrEnum):
     GENERATION = "GENERATION"
 
 
+class BrokenStream(RuntimeError):
+    """What came along an edge is not what its bridge or join was promised. It ends the request: the fault of a stage before."""
+
+
 class Bridge(Protocol):
-    """Turns one request's upstream chunks into inputs of the downstream stage. Runs in the worker of the downstream stage."""
+    """Turns one request's upstream chunks into inputs of the downstream stage. Runs in the worker of the downstream stage.
+
+    Both methods raise BrokenStream for a stream that contradicts itself. What a bridge keeps of an array is a copy: what comes
+    lies in the producer's memory, and a view would hold its place there.
+    """
 
     def feed(self, payload: Payload) -> list[Payload]: ...
 
@@ -28,10 +36,25 @@ class Bridge(Protocol):
 BridgeFactory: TypeAlias = Callable[[Parameters], Bridge]
 
 
+class Join(Protocol):
+    """Makes inputs of one stage from what the bridges of several edges give. Like a bridge; `source` is an upstream stage."""
+
+    def feed(self, source: str, payload: Payload) -> list[Payload]: ...
+
+    def finish(self, source: str) -> list[Payload]:
+        """This upstream stage has ended; what is still owed."""
+        ...
+
+
+JoinFactory: TypeAlias = Callable[[Parameters, tuple[str, ...]], Join]
+"""Called with the upstream stages that take part in the request, in the order of the pipeline's edges."""
+
+
 class Stage(msgspec.Struct, frozen=True):
     """`emits` is the kind of its chunks; `parameters` is the type of parameters that a request may give it.
 
     `intake` is the bridge for input that the caller feeds directly; None: what the caller pushes goes to the model as it is.
+    `join` merges what several upstream stages send; None: one input after the other, as they come.
     """
 
     name: str
@@ -39,6 +62,7 @@ class Stage(msgspec.Struct, frozen=True):
     emits: str
     parameters: type[Parameters]  # pyright: ignore[reportInvalidTypeForm]
     intake: BridgeFactory | None = None
+    join: JoinFactory | None = None
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -88,6 +112,11 @@ class Pipeline(msgspec.Struct, frozen=True):
     def downstream(self, stage: str) -> tuple[str, ...]:
         return tuple(edge.target for edge in self.edges if edge.source == stage)
 
+    def upstreams(self, stage: str, active: Iterable[str]) -> tuple[str, ...]:
+        """Those of the `active` stages that feed this one; none: the caller does."""
+        running = set(active)
+        return tuple(edge.source for edge in self.edges if edge.target == stage and edge.source in running)
+
     def possible_entries(self) -> tuple[str, ...]:
         return self.entries or tuple(stage.name for stage in self.stages)
 
@@ -130,7 +159,7 @@ class Pipeline(msgspec.Struct, frozen=True):
         return seen
 
     def check(self) -> None:
-        """Raises PipelineError for doubled names, dangling edges, outputs or entries, stages fed by two others, and cycles."""
+        """Raises PipelineError for doubled names, doubled or dangling edges, dangling outputs or entries, and cycles."""
         names = [stage.name for stage in self.stages]
         _refuse_doubles(self.name, "stage", names)
         _refuse_doubles(self.name, "output", [output.name for output in self.outputs])
@@ -139,7 +168,7 @@ class Pipeline(msgspec.Struct, frozen=True):
             self.stage(edge.target)
         for name in (*self.entries, *(output.stage for output in self.outputs)):
             self.stage(name)
-        _refuse_doubles(self.name, "target of an edge", [edge.target for edge in self.edges])
+        _refuse_doubles(self.name, "edge", [f"{edge.source} → {edge.target}" for edge in self.edges])
         for name in names:
             if any(name in self._closure(target, forward=True) for target in self.downstream(name)):
                 raise PipelineError(f"pipeline {self.name!r} has a cycle through stage {name!r}")

@@ -10,7 +10,7 @@ from engines.parameters import Generation
 from engines.payloads import Payload
 from engines.pipeline import Edge, Output, Pipeline, PipelineError
 from engines.pipelines.registry import pipeline
-from fakes.pipelines import CASCADE, Unchanged, tree
+from fakes.pipelines import CASCADE, DIAMOND, Unchanged, graph
 
 
 def test_only_stages_between_entry_and_outputs_are_active() -> None:
@@ -44,7 +44,7 @@ def test_entries_limit_who_may_be_fed_and_what_is_offered() -> None:
         ({"outputs": (*CASCADE.outputs, Output("text", "ear"))}, "twice"),
         ({"edges": (*CASCADE.edges, Edge("ear", "nose", Unchanged))}, "nose"),
         ({"edges": (*CASCADE.edges, Edge("mouth", "ear", Unchanged))}, "cycle"),
-        ({"edges": (*CASCADE.edges, Edge("ear", "mouth", Unchanged))}, "twice"),
+        ({"edges": (*CASCADE.edges, Edge("ear", "mind", Unchanged))}, "edge 'ear → mind' twice"),
         ({"outputs": (Output("text", "nose"),)}, "nose"),
         ({"entries": ("nose",)}, "nose"),
     ],
@@ -54,18 +54,34 @@ def test_contradictions_are_refused(change: dict[str, object], words: str) -> No
         msgspec.structs.replace(CASCADE, **change).check()
 
 
-@given(st.lists(st.integers(0, 1_000), max_size=8), st.data())
-def test_active_stages_are_closed_under_feeding(raw: list[int], data: st.DataObject) -> None:
-    record = tree([parent % (child + 1) for child, parent in enumerate(raw)])
+def test_a_graph_may_fan_out_and_join() -> None:
+    DIAMOND.check()
+    assert DIAMOND.active_stages("top", ("both",)) == ("top", "left", "right", "bottom")
+    assert DIAMOND.upstreams("bottom", ("top", "left", "right", "bottom")) == ("left", "right")
+    assert DIAMOND.upstreams("top", ("top", "left")) == ()
+
+
+def test_the_legs_of_a_join_are_those_that_the_request_needs() -> None:
+    active = DIAMOND.active_stages("left", ("both",))
+    assert active == ("left", "bottom")
+    assert DIAMOND.upstreams("bottom", active) == ("left",)
+    assert DIAMOND.offers("both", ("left", "bottom"))
+    assert not msgspec.structs.replace(DIAMOND, entries=("top",)).offers("both", ("top", "left", "bottom"))
+
+
+@given(st.lists(st.sets(st.integers(0, 1_000), min_size=1, max_size=3), max_size=8), st.data())
+def test_active_stages_are_closed_under_feeding(raw: list[set[int]], data: st.DataObject) -> None:
+    record = graph([tuple({source % (target + 1) for source in fed}) for target, fed in enumerate(raw)])
     record.check()
     entry = data.draw(st.sampled_from([stage.name for stage in record.stages]))
     reachable = [output.name for output in record.outputs if _reaches(record, entry, output.stage)]
     outputs = data.draw(st.lists(st.sampled_from(reachable), min_size=1, unique=True))
     active = record.active_stages(entry, outputs)
-    feeder = {edge.target: edge.source for edge in record.edges}
     assert entry in active
     assert {record.output_stage(output) for output in outputs} <= set(active)
-    assert all(stage == entry or feeder[stage] in active for stage in active)
+    assert all(bool(record.upstreams(stage, active)) == (stage != entry) for stage in active)
+    wanted = {record.output_stage(output) for output in outputs}
+    assert all(stage in wanted or set(record.downstream(stage)) & set(active) for stage in active)
 
 
 def test_the_registry_finds_records_and_names_what_it_has() -> None:
@@ -83,7 +99,4 @@ def test_the_transcript_becomes_one_prompt_and_silence_none() -> None:
 
 
 def _reaches(record: Pipeline, entry: str, target: str) -> bool:
-    feeder = {edge.target: edge.source for edge in record.edges}
-    while target != entry and target in feeder:
-        target = feeder[target]
-    return target == entry
+    return target == entry or any(_reaches(record, entry, edge.source) for edge in record.edges if edge.target == target)

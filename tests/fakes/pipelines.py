@@ -1,8 +1,11 @@
 """Small pipelines over stages that take no particular parameters."""
 
+from collections.abc import Sequence
+
+from engines.bridges.zipped import Zipped
 from engines.parameters import Activity, Generation, Speech
 from engines.payloads import Payload
-from engines.pipeline import Edge, ExecutionType, Output, Pipeline, Stage
+from engines.pipeline import Edge, ExecutionType, JoinFactory, Output, Pipeline, Stage
 
 
 class Unchanged:
@@ -16,8 +19,21 @@ class Unchanged:
         return []
 
 
-def _stage(name: str) -> Stage:
-    return Stage(name, ExecutionType.GENERATION, emits=name, parameters=Activity)
+class ToLeft(Unchanged):
+    """Text becomes the attribute `left`, so that a join can tell the two apart."""
+
+    name = "left"
+
+    def feed(self, payload: Payload) -> list[Payload]:
+        return [Payload(attributes={self.name: payload.text})]
+
+
+class ToRight(ToLeft):
+    name = "right"
+
+
+def _stage(name: str, join: JoinFactory | None = None) -> Stage:
+    return Stage(name, ExecutionType.GENERATION, emits=name, parameters=Activity, join=join)
 
 
 CASCADE = Pipeline(
@@ -33,15 +49,21 @@ CASCADE = Pipeline(
 """ear → mind → mouth, each of which is an output."""
 
 
-def tree(parents: list[int]) -> Pipeline:
-    """Stage s0 feeds the others: `parents[i]` is the number of the stage that feeds stage i + 1. Every stage is an output."""
-    names = [f"s{number}" for number in range(len(parents) + 1)]
+def graph(feeders: Sequence[Sequence[int]]) -> Pipeline:
+    """Stage s0 feeds the others, directly or not: `feeders[i]` are the numbers of the stages that feed stage i + 1, which takes
+    what they send as it comes. Every stage is an output."""
+    names = [f"s{number}" for number in range(len(feeders) + 1)]
     return Pipeline(
-        name="tree",
+        name="graph",
         stages=tuple(_stage(name) for name in names),
-        edges=tuple(Edge(names[parent], names[child], Unchanged) for child, parent in enumerate(parents, start=1)),
+        edges=tuple(Edge(names[source], names[target], Unchanged) for target, fed in enumerate(feeders, 1) for source in fed),
         outputs=tuple(Output(f"o{number}", name) for number, name in enumerate(names)),
     )
+
+
+def tree(parents: Sequence[int]) -> Pipeline:
+    """A graph without joins: `parents[i]` is the number of the stage that feeds stage i + 1."""
+    return graph([(parent,) for parent in parents])
 
 
 ECHOES = Pipeline(
@@ -51,3 +73,16 @@ ECHOES = Pipeline(
     outputs=(Output("once", "first"), Output("twice", "second")),
 )
 """Two stages of fakes.echo_model, for real worker processes; named as a deployment names it."""
+
+DIAMOND = Pipeline(
+    name="fakes.pipelines:DIAMOND",
+    stages=(_stage("top"), _stage("left"), _stage("right"), _stage("bottom", join=Zipped)),
+    edges=(
+        Edge("top", "left", Unchanged),
+        Edge("top", "right", Unchanged),
+        Edge("left", "bottom", ToLeft),
+        Edge("right", "bottom", ToRight),
+    ),
+    outputs=(Output("one", "left"), Output("both", "bottom")),
+)
+"""Fans out and joins: what `left` and `right` made of each text comes to `bottom` together, as attributes of these names."""

@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engines.bridges.frame_windows import FrameWindows
 from engines.models import InvalidInput, Produced
 from engines.models.piper_decoder import PiperDecoder
 from engines.models.piper_talker import MOST_PHONEMES, PiperTalker, drawn_noise, phoneme_parts
 from engines.parameters import Speech
 from engines.payloads import Array, Payload, Scalar
+from engines.pipelines.voice import VOICE
 
 pytestmark = pytest.mark.real_models
 
 SENTENCE = "I would like to reserve a table for four people at seven thirty this evening."
 JOE = Speech(voice="joe")
+frame_windows = VOICE.edge("talker", "code2wav").bridge
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def frames_of(payload: Payload) -> NDArray[np.float32]:
 
 
 def sound(decoder: PiperDecoder, frames: Payload, speech: Speech = JOE) -> list[Produced]:
-    state, bridge = decoder.open(speech), FrameWindows(speech)
+    state, bridge = decoder.open(speech), frame_windows(speech)
     windows = [(state, window) for window in bridge.feed(frames)]
     return [chunk for window in windows for chunk in rows(decoder.run([window])[0])] + decoder.flush(state)
 
@@ -107,7 +108,7 @@ def test_a_clause_of_many_phonemes_comes_in_parts_that_sound_as_one(talker: Pipe
     assert [chunk.pts for chunk in produced] == pytest.approx(
         [sum(lengths[:part]) * 256 / 22_050 for part in range(len(lengths))]
     )
-    state, bridge = decoder.open(JOE), FrameWindows(JOE)
+    state, bridge = decoder.open(JOE), frame_windows(JOE)
     windows = [window for chunk in produced for window in bridge.feed(chunk.payload)]
     decoded = [rows(decoder.run([(state, window)])[0])[0] for window in windows]
     assert sum(chunk.units for chunk in decoded) == sum(lengths)
@@ -125,7 +126,7 @@ def test_joined_windows_equal_whole_decoding(talker: PiperTalker, decoder: Piper
     frames = talk(talker, SENTENCE)
     joined = [
         decoder.decode(frames_of(window))[256 * int(left) : len(frames_of(window)[0]) * 256 - 256 * int(right)]
-        for window in FrameWindows(JOE).feed(frames)
+        for window in frame_windows(JOE).feed(frames)
         for left, right in [(window.attributes["left"], window.attributes["right"])]
     ]
     assert np.abs(np.concatenate(joined) - decoder.decode(frames_of(frames))).max() < 1e-4
@@ -145,7 +146,7 @@ def test_chunks_as_sent_equal_one_chunk(talker: PiperTalker, decoder: PiperDecod
 
 def test_requests_that_run_side_by_side_hear_nothing_of_each_other(talker: PiperTalker, decoder: PiperDecoder):
     texts = [SENTENCE, "Something else is said over here, at the same time."]
-    queues = [FrameWindows(JOE).feed(talk(talker, text)) for text in texts]
+    queues = [frame_windows(JOE).feed(talk(talker, text)) for text in texts]
     states = [decoder.open(JOE) for _ in texts]
     outs: list[list[Produced]] = [[] for _ in texts]
     for step in range(max(map(len, queues))):
