@@ -1,14 +1,16 @@
 """Owns the requests: admits them, picks their replicas, routes what the workers say, ends them. Nothing else."""
 
+import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from engines.connectors.inline import InlineConnector
-from engines.graph_counters import GraphCounters
+from engines.attempt import Attempt
+from engines.connectors.process import SHARED_MEMORY, Connectors
+from engines.graph_counters import GraphCounters, Outcome
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Taken, ToGateway
-from engines.messages.to_worker import Submit
+from engines.messages.to_worker import ServiceClass, Submit
 from engines.parameters import Parameters
 from engines.pipeline import Pipeline, PipelineError
 from engines.pool import Pool
@@ -17,28 +19,39 @@ from engines.requests import Request, RequestFailed
 from engines.stage_run import WINDOW_BYTES, WINDOW_CHUNKS, Outlet, StageRun
 from engines.worker_link import WorkerLink
 
+AT_ONCE: Mapping[ServiceClass, float] = dict.fromkeys(ServiceClass, 0.0)
+"""No request waits for a slot."""
+
 
 class Orchestrator:
     """Implements engines.requests.Graph over the workers that it is given with `serve`.
 
-    `deployed` names the stages that some worker runs or will run.
+    `deployed` names the stages that some worker runs or will run. `server` tells this gateway's payloads from others'.
+    `wait_ms` is how long a request of each class may wait for a slot.
     """
 
     def __init__(
         self,
         pipeline: Pipeline,
         deployed: Iterable[str],
-        connector: InlineConnector,
+        connectors: Connectors,
+        *,
+        server: str = "gateway",
+        wait_ms: Mapping[ServiceClass, float] = AT_ONCE,
         clock: Callable[[], float] = time.monotonic,
         on_status: Callable[[], None] = lambda: None,
     ) -> None:
         self.counters = GraphCounters()
         self.pools = {stage: Pool(stage) for stage in deployed}
         self._pipeline = pipeline
-        self._connector = connector
+        self._connectors = connectors
+        self._server = server
+        self._wait_ms = wait_ms
         self._clock = clock
         self.on_status = on_status
         self._requests: dict[str, RunningRequest] = {}
+        self._attempts: dict[str, Attempt] = {}
+        """By the id that the workers know."""
         self._draining = False
 
     async def serve(self, link: WorkerLink) -> None:
@@ -52,65 +65,78 @@ class Orchestrator:
     async def submit(self, request: Request) -> RunningRequest:
         if self._draining:
             raise RequestFailed(ErrorKind.OVERLOADED, request.entry, "the server is shutting down")
-        if request.request_id in self._requests:
+        if request.request_id in self._requests or request.request_id in self._attempts:
             raise _invalid(request.entry, f"request_id: expected a new one, got {request.request_id!r}, which is running")
-        active = self._active_stages(request)
-        parameters = {stage: self._parameters(request, stage) for stage in active}
-        running = self._open(request, active)
+        scope = f"{self._server}/{request.request_id}/{request.fence}/>{request.entry}"
+        running = RunningRequest(request, self._connectors, scope, self, self._clock)
+        running.open()
         self._requests[request.request_id] = running
         self.counters.submitted += 1
-        for stage, run in running.stages.items():
-            try:
-                run.link.send(
-                    self._submission(
-                        request, stage, parameters[stage], (running.upstream[stage],) if stage in running.upstream else ()
-                    )
-                )
-            except (ValueError, OverflowError) as unsendable:
-                # Too large a frame or number, or text that is no Unicode. The workers that were told already hear an abort.
-                running.fail(ErrorKind.INVALID, stage, str(unsendable))
-                raise _invalid(stage, f"parameters.{stage}: {unsendable}") from unsendable
         return running
 
     def offers(self, output: str) -> bool:
         return self._pipeline.offers(output, self.pools)
 
     def running(self) -> int:
-        """Requests of which some worker may still hold something."""
-        return len(self._requests)
+        """Attempts of which some worker may still work on something."""
+        return len(self._attempts)
 
     async def drain(self) -> None:
         """Admit nothing more and abort what runs."""
         self._draining = True
-        for running in list(self._requests.values()):
-            running.fail(ErrorKind.OVERLOADED, running.request.entry, "the server is shutting down")
-        for running in list(self._requests.values()):
-            await running.abort()
+        running = list(self._requests.values())
+        for one in running:
+            one.fail(ErrorKind.OVERLOADED, one.request.entry, "the server is shutting down")
+        for one in running:
+            await one.abort()
+
+    # what running requests ask for
+
+    def open(self, owner: RunningRequest) -> Attempt:
+        request = owner.request
+        active = self._active_stages(request)
+        parameters = {stage: self._parameters(request, stage) for stage in active}
+        wire_id = self._wire_id(request.request_id)
+        stages = self._stages(request, wire_id, active)
+        attempt = Attempt(wire_id, request, stages, owner, self._clock, self._settled)
+        self._attempts[wire_id] = attempt
+        for stage, run in stages.items():
+            try:
+                run.link.send(self._submission(request, run, wire_id, parameters[stage]))
+            except (ValueError, OverflowError) as unsendable:
+                # Too large a frame or number, or text that is no Unicode. The workers that were told already hear an abort.
+                attempt.end()
+                raise _invalid(stage, f"parameters.{stage}: {unsendable}") from unsendable
+        return attempt
+
+    def ended(self, owner: RunningRequest, outcome: Outcome) -> None:
+        self.counters.end(outcome, owner.timing())
+        self._forget_if_over(owner.request.request_id)
 
     # what the workers say
 
     def received(self, link: WorkerLink, message: ToGateway) -> None:
         match message:
             case Emit(chunk):
-                if running := self._requests.get(chunk.request_id):
-                    running.emitted(link, chunk)
-            case Taken(request_id, stage, _, count):
-                if running := self._requests.get(request_id):
-                    running.taken(link, stage, count)
-            case Failed(request_id, stage, kind, text):
-                if running := self._requests.get(request_id):
-                    running.failed(link, stage, kind, text)
-            case Aborted(request_id):
-                if running := self._requests.get(request_id):
-                    running.acknowledged(link)
+                if attempt := self._attempts.get(chunk.request_id):
+                    attempt.emitted(link, chunk)
+            case Taken(wire_id, stage, source, count):
+                if attempt := self._attempts.get(wire_id):
+                    attempt.taken(link, stage, source, count)
+            case Failed(wire_id, stage, kind, text):
+                if attempt := self._attempts.get(wire_id):
+                    attempt.failed(link, stage, kind, text)
+            case Aborted(wire_id):
+                if attempt := self._attempts.get(wire_id):
+                    attempt.acknowledged(link)
             case _:
                 self.on_status()
 
     def lost(self, link: WorkerLink) -> None:
         for pool in self.pools.values():
             pool.remove(link)
-        for running in list(self._requests.values()):
-            running.lost(link)
+        for attempt in list(self._attempts.values()):
+            attempt.lost(link)
         self.on_status()
 
     # admission
@@ -139,28 +165,34 @@ class Orchestrator:
             raise _invalid(stage, f"parameters.{stage}: expected {expected.__name__}, got {type(given).__name__}")
         return given
 
-    def _open(self, request: Request, active: tuple[str, ...]) -> RunningRequest:
+    def _wire_id(self, request_id: str) -> str:
+        """The request's own id, or with a number behind it for a second attempt."""
+        names = itertools.chain([request_id], (f"{request_id}~{number}" for number in itertools.count(1)))
+        return next(name for name in names if name not in self._attempts)
+
+    def _stages(self, request: Request, wire_id: str, active: tuple[str, ...]) -> dict[str, StageRun]:
+        """On the replicas that they are going to run on, and connected."""
         stages: dict[str, StageRun] = {}
-        upstream = {edge.target: edge.source for edge in self._pipeline.edges if {edge.source, edge.target} <= set(active)}
         try:
             for stage in active:
-                link = self.pools[stage].take(request.session_id)
-                stages[stage] = StageRun(request.request_id, stage, link, upstream.get(stage, ""))
+                sources = self._pipeline.upstreams(stage, active) if stage != request.entry else ("",)
+                stages[stage] = StageRun(wire_id, stage, self.pools[stage].take(request.session_id), sources, SHARED_MEMORY)
         except RequestFailed:
             self._give_back(stages)
             raise
-        for target, source in upstream.items():
-            stages[source].targets.append(stages[target])
+        for run in stages.values():
+            for source in filter(None, run.intakes):
+                stages[source].targets.append(run.intakes[source])
         for output in dict.fromkeys(request.outputs):
             stages[self._pipeline.output_stage(output)].outlets.append(Outlet(output))
-        return RunningRequest(request, stages, upstream, self._connector, self._clock, self._settled)
+        return stages
 
-    def _submission(self, request: Request, stage: str, parameters: Parameters, upstreams: tuple[str, ...]) -> Submit:
+    def _submission(self, request: Request, run: StageRun, wire_id: str, parameters: Parameters) -> Submit:
         return Submit(
-            request_id=request.request_id,
+            request_id=wire_id,
             pipeline=self._pipeline.name,
-            stage=stage,
-            upstreams=upstreams,
+            stage=run.stage,
+            upstreams=tuple(filter(None, run.intakes)),
             fence=request.fence,
             epoch=request.epoch,
             session_id=request.session_id,
@@ -168,16 +200,24 @@ class Orchestrator:
             parameters=parameters,
             window=WINDOW_CHUNKS,
             window_bytes=WINDOW_BYTES,
-            wait_ms=0.0,
+            wait_ms=self._wait_ms[request.service_class],
+            connector=self._connector(run),
             deadline_ms=request.deadline_ms,
         )
 
-    def _settled(self, running: RunningRequest) -> None:
-        del self._requests[running.request.request_id]
-        self._give_back(running.stages)
-        self.counters.given_up += running.given_up
-        if running.outcome is not None:
-            self.counters.end(running.outcome, running.timing())
+    def _connector(self, run: StageRun) -> str:
+        """What a stage puts its chunks with, so that all who read them can."""
+        return SHARED_MEMORY
+
+    def _settled(self, attempt: Attempt) -> None:
+        del self._attempts[attempt.wire_id]
+        self._give_back(attempt.stages)
+        self.counters.given_up += attempt.given_up
+        self._forget_if_over(attempt.request_id)
+
+    def _forget_if_over(self, request_id: str) -> None:
+        if (running := self._requests.get(request_id)) and running.is_over:
+            del self._requests[request_id]
 
     def _give_back(self, stages: dict[str, StageRun]) -> None:
         for stage, run in stages.items():

@@ -25,17 +25,22 @@ class Pool:
             del self._homes[session_id]
 
     def take(self, session_id: str) -> WorkerLink:
-        """The session's own replica, else the least loaded one; counts the request until `give_back`. Raises RequestFailed."""
+        """The session's own replica, else the least loaded one; counts the request until `give_back`. Raises RequestFailed.
+
+        A home that is full keeps its sessions; only this request goes elsewhere, where there is room.
+        """
+        ready = [link for link in self._active if self._is_ready(link)]
+        if not ready:
+            raise self._nobody()
+        best = min(ready, key=self._load)
         home = self._homes.get(session_id)
-        if home is None or not self._is_ready(home):
-            ready = [link for link in self._active if self._is_ready(link)]
-            if not ready:
-                raise self._nobody()
-            home = min(ready, key=lambda link: self._active[link] / max(1, link.stages[self.stage].slots))
+        if home is None or home not in ready:
+            home = best
         if session_id:
             self._remember(session_id, home)
-        self._active[home] += 1
-        return home
+        chosen = best if self._load(home) >= 1.0 > self._load(best) else home
+        self._active[chosen] += 1
+        return chosen
 
     def give_back(self, link: WorkerLink) -> None:
         if link in self._active:
@@ -47,6 +52,10 @@ class Pool:
     def active(self) -> int:
         """Requests that hold this stage open."""
         return sum(self._active.values())
+
+    def _load(self, link: WorkerLink) -> float:
+        """Share of its slots that this gateway has taken or waits for."""
+        return self._active[link] / max(1, link.stages[self.stage].slots)
 
     def _is_ready(self, link: WorkerLink) -> bool:
         return link.stages[self.stage].state is StageState.READY

@@ -1,62 +1,80 @@
-"""A running request: routes its chunks between its stages and to its caller, and ends exactly once.
-
-Everything that moves it is a plain call from the orchestrator, so there is no task of its own to leak.
-"""
+"""A running request as its caller holds it: input, deliveries, one failure or none, and a second try on other replicas."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from typing import NamedTuple, Protocol
 
+from engines.attempt import Attempt
 from engines.chunks import Chunk
+from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Key
-from engines.connectors.inline import InlineConnector
+from engines.connectors.process import Connectors
 from engines.graph_counters import Outcome
 from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import ErrorKind
-from engines.messages.to_worker import Abort
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
-from engines.stage_run import WINDOW_CHUNKS, StageRun
-from engines.worker_link import WorkerLink
+from engines.stage_run import Outlet, StageRun
 
-ABORT_LIMIT_S = 2.0
-"""How long a worker may take to acknowledge an abort before the request ends without it."""
+KEPT_INPUTS = 256
+KEPT_BYTES = 4 << 20
+"""What is kept of the input for a second try. A request that has been fed more is not tried again."""
 
-log = logging.getLogger(__name__)
+
+class Admission(Protocol):
+    """Where a running request comes from."""
+
+    def open(self, owner: "RunningRequest") -> Attempt:
+        """Another attempt on the replicas that live now. Raises RequestFailed."""
+        ...
+
+    def ended(self, owner: "RunningRequest", outcome: Outcome) -> None:
+        """Its caller can get nothing more, apart from what is waiting already."""
+        ...
+
+
+class Waiting(NamedTuple):
+    stage: StageRun
+    outlet: Outlet
+    chunk: Chunk
 
 
 class RunningRequest:
-    """Implements engines.requests.RequestStream.
-
-    `outcome` is None while it runs; `settled` once no worker holds anything of it. `on_settled` is called then, once.
-    """
+    """Implements engines.requests.RequestStream and engines.attempt.Owner."""
 
     def __init__(
-        self,
-        request: Request,
-        stages: dict[str, StageRun],
-        upstream: Mapping[str, str],
-        connector: InlineConnector,
-        clock: Callable[[], float],
-        on_settled: Callable[["RunningRequest"], None],
+        self, request: Request, connectors: Connectors, scope: str, admission: Admission, clock: Callable[[], float]
     ) -> None:
+        """`scope` names its input among the payloads of this process. `open` starts it."""
         self.request = request
-        self.stages = stages
         self.outcome: Outcome | None = None
-        self.given_up = 0
-        self.upstream = upstream
-        self._connector = connector
+        self.attempts: list[Attempt] = []
+        self._connectors = connectors
+        self._scope = scope
+        self._admission = admission
         self._clock = clock
-        self._on_settled = on_settled
         self._submitted_at = clock()
         self._failure: RequestFailed | None = None
+        self._put = 0
+        self._put_before = 0
+        """By earlier attempts."""
         self._input_ended = False
-        self._deliveries: deque[Delivery] = deque()  # bounded by the stages' windows: a stage waits for what is popped
+        self._kept: list[tuple[Payload, bool]] | None = []
+        """The input so far, while nothing of the output has been read; None: there will be no second try."""
+        self._kept_bytes = 0
+        self._deliveries: deque[Waiting] = deque()  # bounded by the stages' windows: a stage waits for what is popped
         self._news = asyncio.Event()
-        self._unacknowledged: set[WorkerLink] = set()
-        self._abort_limit: asyncio.TimerHandle | None = None
-        self._settled = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        """Its outcome is known, and no worker works on it."""
+        return self.outcome is not None and all(attempt.settled.is_set() for attempt in self.attempts)
+
+    def open(self) -> None:
+        """Raises RequestFailed."""
+        self.attempts.append(self._admission.open(self))
+        self._put_before = self._put
 
     # what the caller does
 
@@ -64,17 +82,15 @@ class RunningRequest:
         """Raises ValueError after `final`, RequestFailed (invalid) for a payload that is too large."""
         if self._input_ended:
             raise ValueError(f"request {self.request.request_id!r}: input after its final input")
-        entry = self.stages[self.request.entry]
-        await entry.link.room()
-        await entry.intake.room()
+        await self._room()
         if self.outcome is not None:
             return
         self._input_ended = final
-        content = self._connector.put(Key(self._scope, 0), payload)
+        self._keep(payload, final)
         try:
-            entry.intake.offer(content, final)
-        except FrameTooLarge as too_large:
-            self.fail(ErrorKind.INVALID, entry.stage, f"input: {too_large}")
+            self._offer(payload, final)
+        except (FrameTooLarge, PayloadTooLarge) as too_large:
+            self.fail(ErrorKind.INVALID, self.request.entry, f"input: {too_large}")
             raise self._failed() from too_large
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
@@ -88,20 +104,29 @@ class RunningRequest:
                 raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()
-        delivery = self._deliveries.popleft()
-        stage = self.stages[delivery.stage]
-        for outlet in stage.outlets:
-            outlet.passed += outlet.output == delivery.output
-        stage.grant()
-        return delivery
+        waiting = self._deliveries[0]
+        payload = await self._payload(waiting)
+        self._deliveries.popleft()
+        self._kept = None
+        waiting.outlet.passed += 1
+        waiting.stage.grant()
+        chunk = waiting.chunk
+        return Delivery(waiting.outlet.output, chunk.stage, chunk.seq, payload, chunk.pts, chunk.final, chunk.timing)
+
+    def fail(self, kind: ErrorKind, stage: str, message: str) -> None:
+        """End it on somebody else's behalf; what has been delivered can still be read."""
+        self._attempt.fail(kind, stage, message)
 
     async def abort(self) -> None:
         self._deliveries.clear()
+        self._attempt.forsake()
         self._end(Outcome.ABORTED)
-        await self._settled.wait()
+        self._attempt.end()
+        for attempt in self.attempts:
+            await attempt.settled.wait()
 
     def timing(self) -> Mapping[str, StageTiming]:
-        return {name: stage.timing() for name, stage in self.stages.items()}
+        return self._attempt.timing()
 
     async def __aenter__(self) -> "RunningRequest":
         return self
@@ -109,111 +134,82 @@ class RunningRequest:
     async def __aexit__(self, *exc: object) -> None:
         await self.abort()
 
-    # what the workers say
+    # what its attempt tells
 
-    def emitted(self, link: WorkerLink, chunk: Chunk) -> None:
-        stage = self._of(link, chunk.stage)
-        if stage is None or (chunk.fence, chunk.epoch) != (self.request.fence, self.request.epoch):
-            return
-        if chunk.seq != stage.received:
-            self.fail(ErrorKind.ENGINE, stage.stage, f"chunk out of order: expected seq {stage.received}, got {chunk.seq}")
-            return
-        if not stage.may_emit:
-            self.fail(ErrorKind.ENGINE, stage.stage, f"chunk {chunk.seq} exceeds the window of {WINDOW_CHUNKS}")
-            return
-        payload = self._connector.read(chunk.content)
-        empty = chunk.final and not payload.text and not payload.arrays
-        stage.note(chunk, (self._clock() - self._submitted_at) * 1000, empty=empty)
-        for target in stage.targets:
-            target.intake.offer(chunk.content, chunk.final)
-        for outlet in stage.outlets:
-            self._deliveries.append(
-                Delivery(outlet.output, stage.stage, chunk.seq, payload, chunk.pts, chunk.final, chunk.timing)
-            )
-        if chunk.final:
-            self._finish(stage)
+    def delivered(self, stage: StageRun, outlet: Outlet, chunk: Chunk) -> None:
+        self._deliveries.append(Waiting(stage, outlet, chunk))
         self._news.set()
 
-    def taken(self, link: WorkerLink, name: str, count: int) -> None:
-        if stage := self._of(link, name):
-            stage.intake.taken(count)
-            self._grant_upstream(name)
+    def completed(self) -> None:
+        self._end(Outcome.COMPLETED)
 
-    def failed(self, link: WorkerLink, name: str, kind: ErrorKind, message: str) -> None:
-        if stage := self._of(link, name):
-            stage.finish()
-            self.fail(kind, name, message)
+    def failed(self, kind: ErrorKind, stage: str, message: str) -> None:
+        self._failure = RequestFailed(kind, stage, message)
+        self._end(Outcome.FAILED)
 
-    def fail(self, kind: ErrorKind, stage: str, message: str) -> None:
-        if self.outcome is None:
-            self._failure = RequestFailed(kind, stage, message)
-            self._end(Outcome.FAILED)
+    def lost(self, stage: str, worker: str) -> None:
+        """Try once more elsewhere when nobody has seen anything of the first try yet."""
+        reason = f"worker {worker!r} was lost"
+        if self._kept is None or len(self.attempts) > 1:
+            self.failed(ErrorKind.REPLICA_LOST, stage, reason)
+            return
+        self._deliveries.clear()
+        try:
+            self.open()
+            for payload, final in self._kept:
+                self._offer(payload, final)
+        except RequestFailed as nowhere:
+            self.failed(ErrorKind.REPLICA_LOST, stage, f"{reason}, and no other replica takes over: {nowhere}")
 
-    def acknowledged(self, link: WorkerLink) -> None:
-        self._unacknowledged.discard(link)
-        if self.outcome is not None and not self._unacknowledged:
-            self._settle()
+    # its parts
 
-    def lost(self, link: WorkerLink) -> None:
-        for stage in self.stages.values():
-            if stage.link is link and not stage.done:
-                stage.finish()
-                self.fail(ErrorKind.REPLICA_LOST, stage.stage, f"worker {link.worker!r} was lost")
-        self.acknowledged(link)
+    @property
+    def _attempt(self) -> Attempt:
+        return self.attempts[-1]
 
-    # its end
+    async def _room(self) -> None:
+        """Wait until the entry stage takes more; where that is may change meanwhile."""
+        attempt: Attempt | None = None
+        while attempt is not self._attempt:
+            attempt = self._attempt
+            await attempt.stages[self.request.entry].link.room()
+            await attempt.intake(self.request.entry).room()
 
-    def _finish(self, stage: StageRun) -> None:
-        stage.finish()
-        self._grant_upstream(stage.stage)
-        if all(run.done for run in self.stages.values() if run.outlets):
-            self._end(Outcome.COMPLETED)
+    def _offer(self, payload: Payload, final: bool) -> None:
+        entry = self._attempt.stages[self.request.entry]
+        intake = self._attempt.intake(self.request.entry)
+        self._connectors.cleanup(self._scope, before=self._put_before + intake.passed)
+        content = self._connectors.named(entry.fed_with).put(Key(self._scope, self._put), payload)
+        self._put += 1
+        intake.offer(content, final)
+
+    def _keep(self, payload: Payload, final: bool) -> None:
+        if self._kept is not None:
+            self._kept.append((payload, final))
+            self._kept_bytes += payload.nbytes + len(payload.text)
+            if len(self._kept) > KEPT_INPUTS or self._kept_bytes > KEPT_BYTES:
+                self._kept = None
+
+    async def _payload(self, waiting: Waiting) -> Payload:
+        content = waiting.chunk.content
+        try:
+            payload = self._connectors.read(content)
+            return await self._connectors.get(content) if payload is None else payload
+        except PayloadLost as lost:
+            self._deliveries.clear()
+            if self._failure is None:
+                self.failed(ErrorKind.REPLICA_LOST, waiting.stage.stage, str(lost))
+            raise self._failed() from lost
 
     def _end(self, outcome: Outcome) -> None:
-        if self.outcome is not None:
-            return
-        self.outcome = outcome
-        self._news.set()
-        self._unacknowledged = {run.link for run in self.stages.values() if not run.done and not run.link.is_lost}
-        for stage in self.stages.values():
-            stage.intake.close()
-        for link in self._unacknowledged:
-            link.send(Abort(self.request.request_id))
-        if self._unacknowledged:
-            self._abort_limit = asyncio.get_running_loop().call_later(ABORT_LIMIT_S, self._give_up)
-        else:
-            self._settle()
-
-    def _give_up(self) -> None:
-        names = ", ".join(sorted(link.worker for link in self._unacknowledged))
-        log.warning("request %s: no answer to its abort from %s within %g s", self.request.request_id, names, ABORT_LIMIT_S)
-        self.given_up = len(self._unacknowledged)
-        self._unacknowledged.clear()
-        self._settle()
-
-    def _settle(self) -> None:
-        if self._settled.is_set():
-            return
-        if self._abort_limit is not None:
-            self._abort_limit.cancel()
-        self._connector.cleanup(self._scope)
-        self._settled.set()
-        self._on_settled(self)
+        if self.outcome is None:
+            self.outcome = outcome
+            self._kept = None
+            self._connectors.cleanup(self._scope)
+            self._news.set()
+            self._admission.ended(self, outcome)
 
     def _failed(self) -> RequestFailed:
         """A fresh exception, so that one caller's traceback does not grow on another's."""
         assert self._failure is not None
         return RequestFailed(self._failure.kind, self._failure.stage, self._failure.message)
-
-    def _of(self, link: WorkerLink, name: str) -> StageRun | None:
-        """The stage when it still runs and this worker runs it; what comes late or from elsewhere concerns nobody."""
-        stage = self.stages.get(name)
-        return stage if stage and stage.link is link and not stage.done and self.outcome is None else None
-
-    def _grant_upstream(self, name: str) -> None:
-        if upstream := self.upstream.get(name):
-            self.stages[upstream].grant()
-
-    @property
-    def _scope(self) -> str:
-        return f"{self.request.request_id}/{self.request.fence}"

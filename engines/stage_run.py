@@ -1,4 +1,4 @@
-"""One stage of one running request: the way in, what is owed to it, and where its time went."""
+"""One stage of one running attempt: the ways in, what is owed to it, and where its time went."""
 
 import asyncio
 from collections import deque
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engines.chunks import Chunk
-from engines.connectors.contents import Content
+from engines.connectors.contents import Content, Inline
 from engines.messages.to_worker import PUSH_WINDOW, Grant, Push
 from engines.requests import StageTiming
 from engines.worker_link import WorkerLink
@@ -14,8 +14,6 @@ from engines.worker_link import WorkerLink
 WINDOW_CHUNKS = 64
 """Chunks a stage may emit beyond what all its readers have taken: 1 s of language model, 2 s of voice activity.
 Policy: block, the engine stops working on this request and on no other."""
-
-
 WINDOW_BYTES = 8 << 20
 """Bytes of arrays that a stage may have out likewise: so that one request cannot fill an arena. Policy: block."""
 
@@ -25,6 +23,8 @@ class Sink(Protocol):
 
     passed: int
     """How many it has taken."""
+    closed: bool
+    """It takes nothing more, and holds nobody up."""
 
 
 class Outlet:
@@ -33,22 +33,23 @@ class Outlet:
     def __init__(self, output: str) -> None:
         self.output = output
         self.passed = 0
+        self.closed = False
 
 
 class Intake:
-    """The way into a stage, whoever feeds it."""
+    """One way into a stage: an edge, or the caller's."""
 
     def __init__(self, send: Callable[[Content, bool], None]) -> None:
         self.passed = 0
+        self.closed = False
         self._send = send
         self._sent = 0
         self._waiting: deque[tuple[Content, bool]] = deque()
         """Beyond PUSH_WINDOW; bounded by the feeder, which has a window of its own or waits for room. Policy: block."""
         self._moved = asyncio.Event()
-        self._closed = False
 
     def offer(self, content: Content, final: bool) -> None:
-        if not self._closed:
+        if not self.closed:
             self._waiting.append((content, final))
             self._advance()
 
@@ -58,13 +59,13 @@ class Intake:
         self._moved.set()
 
     def close(self) -> None:
-        """The stage takes nothing more: what waits is dropped, who waits goes on, and its feeder is not held up."""
-        self._closed = True
+        """What waits is dropped, who waits goes on."""
+        self.closed = True
         self._waiting.clear()
         self._moved.set()
 
     async def room(self) -> None:
-        while not self._closed and self._sent - self.passed >= PUSH_WINDOW:
+        while not self.closed and self._sent - self.passed >= PUSH_WINDOW:
             self._moved.clear()
             await self._moved.wait()
 
@@ -75,17 +76,22 @@ class Intake:
 
 
 class StageRun:
-    def __init__(self, request_id: str, stage: str, link: WorkerLink, source: str) -> None:
+    """`sources` feed it: stages, or the caller (""). `targets` and `outlets` read it: stages downstream, and the caller.
+    `fed_with` is the connector for what the caller pushes."""
+
+    def __init__(self, wire_id: str, stage: str, link: WorkerLink, sources: tuple[str, ...], fed_with: str) -> None:
         self.stage = stage
         self.link = link
+        self.fed_with = fed_with
         self.done = False
         self.received = 0
-        self.targets: list[StageRun] = []
+        self.intakes = {source: self._intake(source) for source in sources}
+        self.targets: list[Intake] = []
         self.outlets: list[Outlet] = []
-        self.intake = Intake(self._push)
-        self._request_id = request_id
-        self._source = source
+        self._wire_id = wire_id
         self._granted = 0
+        self._placed = 0
+        """Chunks up to the last one whose payload lies at the producer until it is granted."""
         self._first_ms: float | None = None
         self._queue_ms = 0.0
         self._run_ms = 0.0
@@ -94,30 +100,51 @@ class StageRun:
     def may_emit(self) -> bool:
         return self.received < self._granted + WINDOW_CHUNKS
 
-    def note(self, chunk: Chunk, since_submit_ms: float, *, empty: bool) -> None:
+    @property
+    def holds_payloads(self) -> bool:
+        """The worker keeps payloads of chunks that are not granted yet."""
+        return self._granted < self._placed
+
+    def note(self, chunk: Chunk, since_submit_ms: float) -> None:
         self.received += 1
         self._queue_ms += chunk.timing.queue_ms
         self._run_ms += chunk.timing.run_ms
-        if self._first_ms is None and not empty:
+        if not isinstance(chunk.content, Inline):
+            self._placed = self.received
+        if self._first_ms is None and not (chunk.final and chunk.content.is_empty):
             self._first_ms = since_submit_ms
 
     def finish(self) -> None:
-        """The stage holds nothing of the request any more."""
+        """The stage works on nothing of the request any more."""
         self.done = True
-        self.intake.close()
+        self.close_intakes()
 
-    def grant(self) -> None:
-        """Allow as many chunks more as every reader has taken since the last time."""
-        passed = min((sink.passed for sink in self._sinks()), default=self.received)
-        if passed > self._granted and not self.done:
-            self.link.send(Grant(self._request_id, self.stage, passed - self._granted))
-            self._granted = passed
+    def close_intakes(self) -> None:
+        for intake in self.intakes.values():
+            intake.close()
+
+    def grant(self) -> bool:
+        """Allow as many chunks more as every reader has taken since the last time; whether that had to be said. A stage that is
+        done needs to know only when it holds payloads for them."""
+        sinks: list[Sink] = [*self.outlets, *self.targets]
+        passed = min((sink.passed for sink in sinks if not sink.closed), default=self.received)
+        if passed <= self._granted or (self.done and not self.holds_payloads):
+            return False
+        self.link.send(Grant(self._wire_id, self.stage, passed - self._granted))
+        self._granted = passed
+        return True
+
+    def forsake(self) -> None:
+        """The caller reads nothing more of it."""
+        for outlet in self.outlets:
+            outlet.closed = True
+        self.grant()
 
     def timing(self) -> StageTiming:
         return StageTiming(self._first_ms, self._queue_ms, self._run_ms, self.received)
 
-    def _sinks(self) -> list[Sink]:
-        return [*self.outlets, *(target.intake for target in self.targets if not target.done)]
+    def _intake(self, source: str) -> Intake:
+        def push(content: Content, final: bool) -> None:
+            self.link.send(Push(self._wire_id, self.stage, source, content, final))
 
-    def _push(self, content: Content, final: bool) -> None:
-        self.link.send(Push(self._request_id, self.stage, self._source, content, final))
+        return Intake(push)

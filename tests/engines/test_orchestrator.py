@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.connectors.inline import InlineConnector
+from engines.connectors.process import Connectors
 from engines.graph_counters import Outcome
 from engines.messages.to_gateway import ErrorKind, StageState
 from engines.orchestrator import Orchestrator
@@ -125,7 +125,7 @@ async def test_sessions_stay_with_their_replica_and_others_go_to_the_least_loade
 
 
 async def test_offers_what_its_stages_can_make(tmp_path: Path) -> None:
-    orchestrator = Orchestrator(CASCADE, ("ear", "mind"), InlineConnector())
+    orchestrator = Orchestrator(CASCADE, ("ear", "mind"), Connectors(0))
     assert [orchestrator.offers(output) for output in ("heard", "text", "audio")] == [True, True, False]
     with pytest.raises(RequestFailed, match="runs ear, mind"):
         await orchestrator.submit(request("r", "audio", entry="mouth"))

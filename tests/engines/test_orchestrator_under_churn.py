@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engines.connectors.inline import InlineConnector
+from engines.connectors.process import Connectors
 from engines.messages.framing import FrameError
 from engines.messages.to_gateway import ErrorKind
 from engines.orchestrator import Orchestrator
@@ -92,7 +92,7 @@ class Churn:
         self.workers = [FakeWorker(folder / f"w{w}", names[w::WORKERS], name=f"w{w}") for w in range(WORKERS)]
         for number, name in enumerate(names):
             self.workers[number % WORKERS].scripts[name] = script(plan.fans[number], fails=number == plan.failing)
-        self.orchestrator = Orchestrator(plan.pipeline, names, InlineConnector())
+        self.orchestrator = Orchestrator(plan.pipeline, names, Connectors(0))
 
     async def run(self) -> None:
         async with AsyncExitStack() as stack:

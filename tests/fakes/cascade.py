@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from engines.connectors.inline import InlineConnector
+from engines.connectors.process import Connectors
 from engines.orchestrator import Orchestrator
 from engines.parameters import Generation, Parameters, Speech
 from engines.payloads import Payload
@@ -26,9 +26,7 @@ class Bench:
         self.ears = FakeWorker(folder / "ears", ["ear", "mind"], name="ears")
         self.voice = FakeWorker(folder / "voice", ["mouth"], name="voice")
         self.statuses_changed = asyncio.Event()
-        self.orchestrator = Orchestrator(
-            CASCADE, ("ear", "mind", "mouth"), InlineConnector(), on_status=self.statuses_changed.set
-        )
+        self.orchestrator = Orchestrator(CASCADE, ("ear", "mind", "mouth"), Connectors(0), on_status=self.statuses_changed.set)
         self.served: dict[str, asyncio.Task[None]] = {}
 
     @asynccontextmanager
