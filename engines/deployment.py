@@ -5,6 +5,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -22,7 +23,7 @@ from engines.weights.manifest import MANIFEST
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
 from engines.worker_settings import WorkerSettings, check_fits, check_names, with_device
 
-SECTIONS = ("pipeline", "workers", "stages", "voices", "queue_ms")
+SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
@@ -59,6 +60,13 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ValueError(f"weights: expected either weights or directory, got {'both' if self.weights else 'neither'}")
 
 
+class Chunking(StrEnum):
+    """Whether the stage after an edge works on the chunks of the one before, as the pipeline cuts them, or waits for its end."""
+
+    CHUNKED = "chunked"
+    FULL = "full"
+
+
 class VoiceOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`output` is the output of the pipeline that speaks with this voice."""
 
@@ -86,6 +94,8 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
     stages: dict[str, StageSettings]
     voices: dict[str, VoiceOutput]
     queue_ms: QueueLimits = QueueLimits()
+    edges: dict[str, Chunking] = {}
+    """By their names; those that are not named are chunked."""
 
     def record(self) -> Pipeline:
         return pipeline(self.pipeline)
@@ -94,10 +104,12 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
 def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine | None = None) -> GraphSettings:
     """With a device for every worker; `machine` is the one that it must fit on (None: this one). Raises ConfigurationError."""
     machine = machine or this_machine()
+    name = _pipeline_name(file, sections.get("pipeline"))
     settings = GraphSettings(
-        pipeline=_pipeline_name(file, sections.get("pipeline")),
+        pipeline=name,
         workers=_records(file, "workers", sections, WorkerSettings),
         stages=_records(file, "stages", sections, StageSettings),
+        edges=_edges(file, pipeline(name), sections),
         voices=_records(file, "voices", sections, VoiceOutput),
         queue_ms=record(file, "queue_ms", sections.get("queue_ms", {}), QueueLimits),
     )
@@ -146,6 +158,16 @@ def _records(file: Path, section: str, sections: Mapping[str, object], kind: typ
     return {name: record(file, f"{section}.{name}", value, kind) for name, value in values.items()}
 
 
+def _edges(file: Path, record: Pipeline, sections: Mapping[str, object]) -> dict[str, Chunking]:
+    """Of every edge of the pipeline."""
+    chosen = {edge.name: Chunking.CHUNKED for edge in record.edges}
+    for edge, chunking in names_to_values(file, "edges", sections.get("edges", {})).items():
+        _one_of(file, f"edges.{edge}", edge, chosen)
+        _one_of(file, f"edges.{edge}", chunking, list(Chunking))
+        chosen[edge] = Chunking(chunking)
+    return chosen
+
+
 def _check_stages(file: Path, settings: GraphSettings) -> None:
     executions = {stage.name: stage.execution for stage in settings.record().stages}
     if not settings.stages:
@@ -190,7 +212,7 @@ def _check_workers(file: Path, settings: GraphSettings) -> None:
             raise WrongValue(file, f"stages.{stage}", "a worker that runs it", "none in `workers`")
 
 
-def _one_of(file: Path, key: str, name: str, known: Iterable[str]) -> None:
+def _one_of(file: Path, key: str, name: object, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
         raise WrongValue(file, key, f"one of {', '.join(known)}", shown(name))

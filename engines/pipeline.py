@@ -72,6 +72,11 @@ class Edge(msgspec.Struct, frozen=True):
     target: str
     bridge: BridgeFactory
 
+    @property
+    def name(self) -> str:
+        """As operators write it."""
+        return f"{self.source}->{self.target}"
+
 
 class Output(msgspec.Struct, frozen=True):
     name: str
@@ -168,7 +173,7 @@ class Pipeline(msgspec.Struct, frozen=True):
             self.stage(edge.target)
         for name in (*self.entries, *(output.stage for output in self.outputs)):
             self.stage(name)
-        _refuse_doubles(self.name, "edge", [f"{edge.source} → {edge.target}" for edge in self.edges])
+        _refuse_doubles(self.name, "edge", [edge.name for edge in self.edges])
         for name in names:
             if any(name in self._closure(target, forward=True) for target in self.downstream(name)):
                 raise PipelineError(f"pipeline {self.name!r} has a cycle through stage {name!r}")

@@ -1,6 +1,6 @@
 """What the workers of a deployment are told: one spec for each process."""
 
-from engines.deployment import GraphSettings, StageSettings
+from engines.deployment import Chunking, GraphSettings, StageSettings
 from engines.logs import LogStyle
 from engines.worker.spec import StageSpec, WorkerSpec
 from engines.worker_settings import WorkerSettings, process_names
@@ -25,6 +25,7 @@ def _worker_spec(name: str, worker: WorkerSettings, settings: GraphSettings, log
         device=worker.device,
         memory_gb=worker.memory_gb,
         ring_mb=worker.ring_mb,
+        full_edges=tuple(name for name, chunking in settings.edges.items() if chunking is Chunking.FULL),
         logs=logs,
     )
 

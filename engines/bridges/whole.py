@@ -1,11 +1,13 @@
 """An edge that the operator does not want chunked: its stage begins when the one before has ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+import msgspec
 
 from engines.bridges.held import kept, refuse_too_much
 from engines.parameters import Parameters
 from engines.payloads import Payload
-from engines.pipeline import Bridge, BridgeFactory
+from engines.pipeline import Bridge, BridgeFactory, Edge, Pipeline, PipelineError
 
 
 class Whole:
@@ -32,3 +34,12 @@ class Whole:
 
 def whole(factory: BridgeFactory) -> Callable[[Parameters], Whole]:
     return lambda parameters: Whole(factory(parameters))
+
+
+def with_whole_edges(pipeline: Pipeline, names: Iterable[str]) -> Pipeline:
+    """With these edges, by their names, not chunked. Raises PipelineError for one that the pipeline does not have."""
+    chosen, known = set(names), {edge.name for edge in pipeline.edges}
+    if unknown := sorted(chosen - known):
+        raise PipelineError(f"pipeline {pipeline.name!r} has no edge {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    edges = tuple(Edge(edge.source, edge.target, whole(edge.bridge)) if edge.name in chosen else edge for edge in pipeline.edges)
+    return msgspec.structs.replace(pipeline, edges=edges)

@@ -13,6 +13,7 @@ from typing import cast
 from setproctitle import setproctitle
 
 from engines import logs
+from engines.bridges.whole import with_whole_edges
 from engines.pipeline import PipelineError
 from engines.pipelines.registry import pipeline
 from engines.worker.listening import listener
@@ -33,7 +34,7 @@ def run(spec: WorkerSpec) -> int:
     logs.set_up(spec.name, spec.logs)
     setproctitle(f"antiphon {spec.name}")
     try:
-        worker = Worker(spec, pipeline(spec.pipeline))
+        worker = Worker(spec, with_whole_edges(pipeline(spec.pipeline), spec.full_edges))
         sock = listener(spec)
     except (PipelineError, OSError, ValueError) as error:
         log.error("worker %s cannot start: %s", spec.name, error)

@@ -53,7 +53,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `device` (`cpu` or `cuda:N`) is the only one that its libraries see; None: all that there are. `memory_gb` (10⁹ bytes) is what
     the process and those that its models start may hold; None: no limit. `ring_mb` (2²⁰ bytes) is the size of the arena of its
-    shared-memory connector.
+    shared-memory connector. `full_edges` are those of the pipeline, as `source->target`, that are not chunked.
 
     `listen_fd` is an inherited descriptor of a socket that the launcher has bound to `socket` and listens on already, so that
     connecting never races with the start; None: the worker binds and listens itself."""
@@ -66,6 +66,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: str | None = None
     memory_gb: float | None = None
     ring_mb: int = DEFAULT_RING_MB
+    full_edges: tuple[str, ...] = ()
     logs: LogStyle = LogStyle()
     listen_fd: int | None = None
 

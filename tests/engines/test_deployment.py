@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from engines.configuration import ConfigurationError
-from engines.deployment import GraphSettings, graph_settings, with_weights
+from engines.deployment import Chunking, GraphSettings, graph_settings, with_weights
 from engines.logs import LogStyle
 from engines.weights import WeightsError, WeightsMissing
 from engines.worker_specs import worker_specs
@@ -107,6 +107,10 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("workers", "ears", "stages"), ["ear", "mind"], "workers.rest.stages: expected each stage in one worker, got 'mind'"),
         (("workers", "ears", "stages"), [], "workers.ears.stages: expected array of length >= 1, got []"),
         (("workers", "ears", "stages"), ["eer"], "workers.ears.stages: expected one of ear, mind, mouth, got 'eer'"),
+        (("edges",), {"ear->mouth": "full"}, "edges.ear->mouth: expected one of ear->mind, mind->mouth, got 'ear->mouth'"),
+        (("edges",), {"ear->mind": "whole"}, "edges.ear->mind: expected one of chunked, full, got 'whole'"),
+        (("edges",), {"ear->mind": [1]}, "edges.ear->mind: expected one of chunked, full, got [1]"),
+        (("edges",), ["ear->mind"], "edges: expected a mapping with names as keys"),
         (("voices", "joe", "output"), "song", "voices.joe.output: expected one of heard, text, audio, got 'song'"),
         (("voices", "joe", "pitch"), 1, "voices.joe.pitch: expected one of output, got an unknown key"),
     ],
@@ -116,6 +120,12 @@ def test_what_is_wrong_is_named(path: tuple[str, ...], value: object, message: s
         parsed(path, value)
     assert str(wrong.value).startswith("d.yaml: ")
     assert message in str(wrong.value)
+
+
+def test_edges_are_chunked_unless_the_operator_wants_them_whole() -> None:
+    settings = parsed(("edges",), {"mind->mouth": "full"})
+    assert settings.edges == {"ear->mind": Chunking.CHUNKED, "mind->mouth": Chunking.FULL}
+    assert [spec.full_edges for spec in worker_specs(settings, LogStyle())] == [("mind->mouth",)] * 2
 
 
 def test_missing_weights_refuse_with_what_to_do() -> None:

@@ -44,7 +44,7 @@ def test_entries_limit_who_may_be_fed_and_what_is_offered() -> None:
         ({"outputs": (*CASCADE.outputs, Output("text", "ear"))}, "twice"),
         ({"edges": (*CASCADE.edges, Edge("ear", "nose", Unchanged))}, "nose"),
         ({"edges": (*CASCADE.edges, Edge("mouth", "ear", Unchanged))}, "cycle"),
-        ({"edges": (*CASCADE.edges, Edge("ear", "mind", Unchanged))}, "edge 'ear → mind' twice"),
+        ({"edges": (*CASCADE.edges, Edge("ear", "mind", Unchanged))}, "edge 'ear->mind' twice"),
         ({"outputs": (Output("text", "nose"),)}, "nose"),
         ({"entries": ("nose",)}, "nose"),
     ],

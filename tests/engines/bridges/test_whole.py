@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from engines.bridges.held import MOST_HELD_BYTES
 from engines.bridges.speakable_clauses import SpeakableClauses
-from engines.bridges.whole import whole
+from engines.bridges.whole import whole, with_whole_edges
 from engines.parameters import Speech
 from engines.payloads import Array, Payload
-from engines.pipeline import BrokenStream
-from fakes.pipelines import Unchanged
+from engines.pipeline import BrokenStream, PipelineError
+from fakes.pipelines import CASCADE, Unchanged
 
 JOE = Speech(voice="joe")
 
@@ -39,3 +39,12 @@ def test_too_much_to_hold_is_refused():
     held.feed(half)
     with pytest.raises(BrokenStream, match="chunk this edge"):
         held.feed(Payload(text="x"))
+
+
+def test_the_operator_names_edges_of_the_pipeline():
+    record = with_whole_edges(CASCADE, ["ear->mind"])
+    assert [edge.name for edge in record.edges] == [edge.name for edge in CASCADE.edges]
+    held, chunked = (edge.bridge(JOE) for edge in record.edges)
+    assert (held.feed(Payload(text="a")), chunked.feed(Payload(text="a"))) == ([], [Payload(text="a")])
+    with pytest.raises(PipelineError, match="has no edge 'ear->mouth'; it has ear->mind, mind->mouth"):
+        with_whole_edges(CASCADE, ["ear->mouth"])
