@@ -15,6 +15,7 @@ import stat
 from enum import Enum
 from pathlib import Path
 
+from engines.addresses import TcpAddress
 from engines.raw_connection import RawConnection
 
 MAGIC = b"antiphon2"
@@ -31,6 +32,17 @@ class Purpose(Enum):
 
 class HandshakeFailed(ConnectionError):
     """The other side does not know the secret, or is something else altogether."""
+
+
+async def dial(address: TcpAddress, secret: bytes, purpose: Purpose) -> RawConnection:
+    """Raises OSError."""
+    connection = await RawConnection.open(address)
+    try:
+        await introduce(connection, secret, purpose)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 async def introduce(connection: RawConnection, secret: bytes, purpose: Purpose) -> None:

@@ -89,5 +89,9 @@ class RawConnection:
             return False
         return False
 
+    def detached(self) -> socket.socket:
+        """The socket, for somebody who keeps it; this connection is closed."""
+        return socket.socket(fileno=self.socket.detach())
+
     def close(self) -> None:
         self.socket.close()

@@ -5,24 +5,13 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 from engines.addresses import TcpAddress
-from engines.handshake import Purpose, introduce
+from engines.handshake import Purpose, dial
 from engines.raw_connection import RawConnection
 
 MOST_CONNECTIONS = 4
 """One fetch each; the next ones wait. More would not make a link faster."""
 KEPT_S = 10.0
 """A connection that nobody needs is closed after this: before the producer loses its patience."""
-
-
-async def dial(address: TcpAddress, secret: bytes, purpose: Purpose) -> RawConnection:
-    """Raises OSError."""
-    connection = await RawConnection.open(address)
-    try:
-        await introduce(connection, secret, purpose)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 class Peer:

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines.addresses import TcpAddress
-from engines.connectors.peer import dial
 from engines.door import Door, Host, listening
-from engines.handshake import MAGIC, HandshakeFailed, Purpose, introduce, read_secret
+from engines.handshake import MAGIC, HandshakeFailed, Purpose, dial, introduce, read_secret
 from engines.raw_connection import RawConnection
 
 SECRET = b"sixteen bytes or more"

@@ -9,9 +9,8 @@ import pytest
 from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Inline, Key, Outline, Place, Remote
 from engines.connectors.fetching import REPLY, REQUEST, Wanted, answer, ask, wanted
-from engines.connectors.peer import dial
 from engines.connectors.tcp import NAME, TcpConnector
-from engines.handshake import Purpose
+from engines.handshake import Purpose, dial
 from engines.payloads import Array, Payload
 from engines.raw_connection import RawConnection
 from fakes.payload_door import SECRET, impostor, producer
