@@ -40,11 +40,13 @@ class Pool:
             self._remember(session_id, home)
         chosen = best if self._load(home) >= 1.0 > self._load(best) else home
         self._active[chosen] += 1
+        chosen.opened()
         return chosen
 
     def give_back(self, link: WorkerLink) -> None:
         if link in self._active:
             self._active[link] -= 1
+            link.ended()
 
     def is_ready(self) -> bool:
         return any(self._is_ready(link) for link in self._active)

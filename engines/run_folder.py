@@ -11,6 +11,14 @@ from pathlib import Path
 
 PREFIX = "antiphon-"
 OWNER = "owner"
+LONGEST_PLACE_BYTES = 50
+"""A socket's path has room for 107 bytes: for this, 18 of our own folder's name and 37 of a socket of vLLM's."""
+
+
+def place_for_sockets() -> str:
+    """Where temporary files go, unless a socket in there would get too long a path."""
+    place = tempfile.gettempdir()
+    return place if len(os.fsencode(place)) <= LONGEST_PLACE_BYTES else "/tmp"
 
 
 @contextmanager

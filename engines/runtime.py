@@ -12,15 +12,16 @@ import msgspec
 from engines.connectors.process import Connectors
 from engines.deployment import GraphSettings
 from engines.graph_counters import GraphCounters
-from engines.launcher import Backoff, LocalLauncher
+from engines.launcher import LocalLauncher
+from engines.liveness import Patience
 from engines.logs import LogStyle
 from engines.messages.to_gateway import Report, StageState, StageStatus
 from engines.orchestrator import Orchestrator
 from engines.request_stream import RunningRequest
 from engines.requests import Request
+from engines.supervision import Backoff
+from engines.worker_settings import GATEWAY_RING_MB, MIB
 
-ARENA_BYTES = 8 << 20
-"""For what callers feed in. It is small, as a rule: 20 ms of audio have 640 bytes, a picture a megabyte."""
 REPORT_LIMIT_S = 1.0
 """A worker that does not report within this time is left out of the reports."""
 
@@ -43,6 +44,7 @@ class Runtime:
         settings: GraphSettings,
         *,
         backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
+        patience: Patience = Patience(),  # noqa: B008 (likewise)
         draw: random.Random | None = None,
         logs: LogStyle = LogStyle(),  # noqa: B008 (likewise)
         on_status: Callable[[], None] = lambda: None,
@@ -51,7 +53,7 @@ class Runtime:
         self.ready = asyncio.Event()
         self._on_status = on_status
         server = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        self._connectors = Connectors(ARENA_BYTES)
+        self._connectors = Connectors(GATEWAY_RING_MB * MIB)
         self._orchestrator = Orchestrator(
             settings.record(),
             settings.stages,
@@ -67,6 +69,7 @@ class Runtime:
             backoff=backoff,
             draw=draw or random.Random(),
             logs=logs,
+            patience=patience,
         )
 
     @contextlib.asynccontextmanager

@@ -73,6 +73,10 @@ class WorkerProcess:
     async def exited(self) -> None:
         await self._exited.wait()
 
+    def kill(self) -> None:
+        """The whole group, at once. Its end is still to be waited for."""
+        self._kill_group()
+
     async def stop(self) -> None:
         """Returns when nothing of the group is left; being cancelled only takes away the grace. Idempotent."""
         try:

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import pytest
 
 from engines.deployment import GraphSettings, StageSettings
-from engines.launcher import Backoff, place_for_sockets
 from engines.messages.to_gateway import ErrorKind, StageState
 from engines.payloads import Payload
 from engines.requests import Request, RequestFailed, RequestStream
+from engines.run_folder import place_for_sockets
 from engines.runtime import Runtime
+from engines.supervision import Backoff
 from engines.worker.spec import BatchSpec
 from engines.worker_settings import WorkerSettings
 from fakes.pipelines import ECHOES
@@ -86,6 +87,12 @@ def pids(runtime: Runtime) -> dict[str, int | None]:
     return {worker.worker: worker.pid for worker in runtime.worker_statuses()}
 
 
+def pid(runtime: Runtime, worker: str) -> int:
+    found = pids(runtime)[worker]
+    assert found is not None
+    return found
+
+
 def is_there(path: str | Path) -> bool:
     return Path(path).exists()
 
@@ -137,9 +144,7 @@ async def test_a_killed_worker_leaves_no_child_behind(launched: Launch) -> None:
         await runtime.ready.wait()
         child, _ = await ask(await runtime.submit(request("r", "once")), "spawn")
         assert is_alive(int(child))
-        worker = pids(runtime)["one"]
-        assert worker is not None
-        os.kill(worker, signal.SIGKILL)
+        os.kill(pid(runtime, "one"), signal.SIGKILL)
         await runtime.until(lambda runtime: not runtime.ready.is_set())
         await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2 and runtime.ready.is_set())
         assert not is_alive(int(child))
@@ -169,7 +174,7 @@ async def test_a_stage_that_cannot_load_is_tried_again_slowly_from_the_first_tim
 
 
 async def test_a_hanging_worker_does_not_hold_up_the_end(launched: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.request_stream.ABORT_LIMIT_S", 0.05)
+    monkeypatch.setattr("engines.attempt.ABORT_LIMIT_S", 0.05)
     monkeypatch.setattr("engines.worker_process.STOP_GRACE_S", 0.2)
     async with launched() as runtime:
         await runtime.ready.wait()
@@ -181,21 +186,28 @@ async def test_a_hanging_worker_does_not_hold_up_the_end(launched: Launch, monke
         await anext(aiter(stream))
 
 
-async def test_a_worker_that_stands_still_is_lost_and_started_again(launched: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.launcher.HEARTBEAT_S", 0.01)
-    monkeypatch.setattr("engines.launcher.HANG_LIMIT_S", 1.0)
-    monkeypatch.setattr("engines.worker_process.STOP_GRACE_S", 0.1)
+async def test_callers_of_a_stopped_worker_hear_so_within_a_second_and_it_is_started_again(launched: Launch) -> None:
     async with launched() as runtime:
         await runtime.ready.wait()
         stream = await runtime.submit(request("r"))
-        worker = pids(runtime)["one"]
-        assert worker is not None
-        os.kill(worker, signal.SIGSTOP)
-        with pytest.raises(RequestFailed, match="lost"):
-            await ask(stream, "a")
-        await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2)
-        await runtime.ready.wait()
+        await stream.push(Payload(text="a"))
+        assert (await anext(aiter(stream))).payload.text == "a"
+        os.kill(pid(runtime, "one"), signal.SIGSTOP)
+        async with asyncio.timeout(1):
+            with pytest.raises(RequestFailed, match="lost"):
+                await ask(stream, "b")
+        await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2 and runtime.ready.is_set())
         assert await ask(await runtime.submit(request("again")), "a") == ["a", ""]
+
+
+async def test_a_worker_that_was_stopped_while_nobody_used_it_costs_its_next_caller_no_second(launched: Launch) -> None:
+    async with launched() as runtime:
+        await runtime.ready.wait()
+        os.kill(pid(runtime, "one"), signal.SIGSTOP)
+        async with asyncio.timeout(1):
+            with pytest.raises(RequestFailed, match="lost"):
+                await ask(await runtime.submit(request("r")), "a")
+        await runtime.until(lambda runtime: runtime.worker_statuses()[0].starts == 2 and runtime.ready.is_set())
 
 
 async def test_a_models_own_error_ends_one_request_and_no_worker(launched: Launch) -> None:
