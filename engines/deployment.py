@@ -19,11 +19,12 @@ from engines.models import registry
 from engines.models.registry import Family
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
+from engines.secret_file import secret_file
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
 from engines.worker_settings import WorkerSettings, check_fits, check_names, with_device
 
-SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms")
+SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
@@ -96,22 +97,30 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue_ms: QueueLimits = QueueLimits()
     edges: dict[str, Chunking] = {}
     """By their names; those that are not named are chunked."""
+    secret_file: str = ""
+    """What is shared with workers on other hosts lies there."""
 
     def record(self) -> Pipeline:
         return pipeline(self.pipeline)
+
+    def run_elsewhere(self) -> set[str]:
+        """The stages of workers that somebody else runs."""
+        return {stage for worker in self.workers.values() if worker.address for stage in worker.stages}
 
 
 def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine | None = None) -> GraphSettings:
     """With a device for every worker; `machine` is the one that it must fit on (None: this one). Raises ConfigurationError."""
     machine = machine or this_machine()
     name = _pipeline_name(file, sections.get("pipeline"))
+    workers = _records(file, "workers", sections, WorkerSettings)
     settings = GraphSettings(
         pipeline=name,
-        workers=_records(file, "workers", sections, WorkerSettings),
+        workers=workers,
         stages=_records(file, "stages", sections, StageSettings),
         edges=_edges(file, pipeline(name), sections),
         voices=_records(file, "voices", sections, VoiceOutput),
         queue_ms=record(file, "queue_ms", sections.get("queue_ms", {}), QueueLimits),
+        secret_file=secret_file(file, sections.get("secret_file"), workers),
     )
     _check_stages(file, settings)
     settings = msgspec.structs.replace(
@@ -128,12 +137,13 @@ def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine 
 
 
 def with_weights(settings: GraphSettings) -> GraphSettings:
-    """The settings with every stage's `directory` found. Stages that may be skipped leave, and with them the voices that
-    need them, when their weights are missing. Raises engines.weights.WeightsError for the others."""
+    """The settings with the `directory` of every stage that runs here found. Stages that may be skipped leave, and with them the
+    voices that need them, when their weights are missing. Raises engines.weights.WeightsError for the others."""
     stages: dict[str, StageSettings] = {}
+    elsewhere = settings.run_elsewhere()
     for name, stage in settings.stages.items():
         try:
-            stages[name] = msgspec.structs.replace(stage, weights="", directory=str(_directory(name, stage)))
+            stages[name] = stage if name in elsewhere else _with_directory(name, stage)
         except weights.WeightsError as missing:
             if stage.when_missing == "refuse":
                 raise
@@ -158,9 +168,9 @@ def _records(file: Path, section: str, sections: Mapping[str, object], kind: typ
     return {name: record(file, f"{section}.{name}", value, kind) for name, value in values.items()}
 
 
-def _edges(file: Path, record: Pipeline, sections: Mapping[str, object]) -> dict[str, Chunking]:
+def _edges(file: Path, graph: Pipeline, sections: Mapping[str, object]) -> dict[str, Chunking]:
     """Of every edge of the pipeline."""
-    chosen = {edge.name: Chunking.CHUNKED for edge in record.edges}
+    chosen = {edge.name: Chunking.CHUNKED for edge in graph.edges}
     for edge, chunking in names_to_values(file, "edges", sections.get("edges", {})).items():
         _one_of(file, f"edges.{edge}", edge, chosen)
         _one_of(file, f"edges.{edge}", chunking, list(Chunking))
@@ -216,6 +226,10 @@ def _one_of(file: Path, key: str, name: object, known: Iterable[str]) -> None:
     known = list(known)
     if name not in known:
         raise WrongValue(file, key, f"one of {', '.join(known)}", shown(name))
+
+
+def _with_directory(name: str, stage: StageSettings) -> StageSettings:
+    return msgspec.structs.replace(stage, weights="", directory=str(_directory(name, stage)))
 
 
 def _directory(name: str, stage: StageSettings) -> Path:

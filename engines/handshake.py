@@ -11,9 +11,7 @@ others can listen on the network between two hosts, it belongs into a tunnel.
 import asyncio
 import hmac
 import secrets
-import stat
 from enum import Enum
-from pathlib import Path
 
 from engines.addresses import TcpAddress
 from engines.raw_connection import RawConnection
@@ -21,7 +19,6 @@ from engines.raw_connection import RawConnection
 MAGIC = b"antiphon2"
 NONCE_BYTES = 32
 PROOF_BYTES = 32
-SHORTEST_SECRET_BYTES = 16
 HANDSHAKE_LIMIT_S = 5.0
 
 
@@ -77,20 +74,6 @@ async def examine(connection: RawConnection, secret: bytes) -> Purpose:
             raise HandshakeFailed(f"a peer that wants {wanted!r}, which is nothing of ours")
         await connection.send(_proof(secret, b"server", said))
         return purpose
-
-
-def read_secret(file: Path) -> bytes:
-    """Without the white space around it. Raises ValueError with what to do."""
-    try:
-        mode = file.stat().st_mode
-        secret = file.read_bytes().strip()
-    except OSError as unreadable:
-        raise ValueError(f"expected a file that can be read, got {file}: {unreadable.strerror}") from unreadable
-    if stat.S_IMODE(mode) & 0o077:
-        raise ValueError(f"expected a file that only its owner can read (chmod 600 {file}), got {stat.filemode(mode)}")
-    if len(secret) < SHORTEST_SECRET_BYTES:
-        raise ValueError(f"expected at least {SHORTEST_SECRET_BYTES} bytes in {file} (openssl rand -hex 32), got {len(secret)}")
-    return secret
 
 
 def _proof(secret: bytes, side: bytes, said: bytes) -> bytes:

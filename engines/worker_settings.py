@@ -8,14 +8,15 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from engines.addresses import TcpAddress, address
 from engines.configuration import WrongValue, shown
 from engines.machine import Machine
 from engines.worker.spec import DEFAULT_RING_MB
 
 GB = 10**9
 MIB = 1 << 20
-GATEWAY_RING_MB = DEFAULT_RING_MB
-"""Of the gateway's own shared-memory connector, for what callers send in."""
+GATEWAY_RING_MB = 8
+"""For what callers feed in. It is small, as a rule: 20 ms of audio have 640 bytes, a picture a megabyte."""
 NAME = r"[A-Za-z0-9_-]{1,24}"
 """Of a worker: the path of its socket must fit into 107 bytes."""
 
@@ -33,7 +34,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     `device` is `cpu` or `cuda:N`, the only device that its libraries see; by default the first GPU where there is one.
     `memory_gb` (10⁹ bytes) is what each process may hold, with those that its models start; a worker that holds more is started
     again. It is looked at every few seconds, so that what bursts within one is the kernel's to end. `ring_mb` (2²⁰ bytes) is the
-    memory through which its payloads reach others on this machine.
+    memory through which its payloads reach others on its machine.
+
+    `address` (`tcp://host:port` or `unix:/path`): somebody else runs it, there, with `antiphon worker`.
     """
 
     stages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -42,10 +45,20 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     device: Device | None = None
     memory_gb: Gigabytes | None = None
     ring_mb: Ring = DEFAULT_RING_MB
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.address:
+            return
+        place = address(self.address)
+        if isinstance(place, TcpAddress) and (place.is_wildcard or not place.port):
+            raise ValueError(f"address: expected a host and a port that can be connected to, got {self.address!r}")
+        if self.replicas != 1:
+            raise ValueError(f"replicas: expected 1 for a worker with an address, got {self.replicas}")
 
 
 def with_device(worker: WorkerSettings, machine: Machine) -> WorkerSettings:
-    if worker.device is not None:
+    if worker.device is not None or worker.address:
         return worker
     return msgspec.structs.replace(worker, device="cuda:0" if machine.gpus else "cpu")
 
@@ -70,7 +83,9 @@ def check_names(file: Path, workers: Mapping[str, WorkerSettings]) -> None:
 
 
 def check_fits(file: Path, workers: Mapping[str, WorkerSettings], machine: Machine) -> None:
-    """Raises ConfigurationError for a device or for memory that `machine` does not have. Too many threads are a warning."""
+    """Raises ConfigurationError for a device or for memory that `machine` does not have. Too many threads are a warning.
+    Workers elsewhere need nothing of it."""
+    workers = {name: worker for name, worker in workers.items() if not worker.address}
     for name, worker in workers.items():
         _check_device(file, name, worker, machine)
         if worker.threads > machine.cores:

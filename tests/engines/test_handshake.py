@@ -4,7 +4,6 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing, suppress
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from engines.addresses import TcpAddress
 from engines.door import Door, Host, listening
-from engines.handshake import MAGIC, HandshakeFailed, Purpose, dial, introduce, read_secret
+from engines.handshake import MAGIC, HandshakeFailed, Purpose, dial, introduce
 from engines.raw_connection import RawConnection
 
 SECRET = b"sixteen bytes or more"
@@ -170,30 +169,3 @@ def test_an_address_that_is_taken_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"tcp://127.0.0.1:{port} cannot be listened on"):
             listening(TcpAddress("127.0.0.1", port), b"")
-
-
-def written(folder: Path, secret: bytes, mode: int) -> Path:
-    file = folder / "secret"
-    file.write_bytes(secret)
-    file.chmod(mode)
-    return file
-
-
-def test_a_secret_is_read_without_the_line_end(tmp_path: Path) -> None:
-    assert read_secret(written(tmp_path, SECRET + b"\n", 0o600)) == SECRET
-
-
-@pytest.mark.parametrize(
-    ("secret", "mode", "message"),
-    [
-        (None, 0, "expected a file that can be read"),
-        (SECRET, 0o640, "chmod 600"),
-        (b"short", 0o600, "at least 16 bytes"),
-    ],
-)
-def test_a_secret_file_that_will_not_do_is_told_with_its_remedy(
-    tmp_path: Path, secret: bytes | None, mode: int, message: str
-) -> None:
-    file = tmp_path / "none" if secret is None else written(tmp_path, secret, mode)
-    with pytest.raises(ValueError, match=message):
-        read_secret(file)
