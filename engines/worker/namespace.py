@@ -2,19 +2,15 @@
 
 import asyncio
 import os
-import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 
-from engines.connectors.inline import InlineConnector
-from engines.messages import to_worker
-from engines.messages.framing import FrameReader
+from engines.messages import to_gateway, to_worker
+from engines.messages.connection import Connection
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed, Report, ToGateway, Welcome
 from engines.messages.to_worker import PROTOCOL, Abort, Grant, Hello, Probe, Push, Submit, ToWorker
-from engines.worker.engine import Engine
-from engines.worker.foreign import attempt, describe
 from engines.worker.memory import resident_bytes
-from engines.worker.outbox import Outbox
-from engines.worker.stage_host import Refused, StageHost
+from engines.worker.slots import Refused
+from engines.worker.stage_host import StageHost
 from engines.worker.stage_request import StageRequest
 
 
@@ -27,25 +23,20 @@ class PeerLeft(ConnectionError):
 
 
 class Namespace:
-    def __init__(
-        self,
-        worker: str,
-        serial: int,
-        hosts: Mapping[str, StageHost],
-        connector: InlineConnector,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
+    """`connection` is the protocol of its transport; `serve` must have begun when that is made."""
+
+    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost]) -> None:
         self._worker = worker
         self._serial = serial
         self._hosts = hosts
-        self._connector = connector
-        self._reader = FrameReader(reader, to_worker.decoder)
-        self._writer = writer
-        self._outbox = Outbox()
+        # Policy of what waits for the gateway: block. Chunks are bounded by the credit of their requests; everything else answers
+        # a message of the gateway, of which no more are read while it does not read.
+        self.connection = Connection(to_worker.decoder, to_gateway.encoder, self, waits_for_reader=True)
+        self._group = asyncio.TaskGroup()
+        self._ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._server: str | None = None
-        self._open: dict[str, dict[str, tuple[Engine, StageRequest]]] = {}
-        """By request id, then by stage."""
+        self._open: dict[str, dict[str, StageRequest]] = {}
+        """By request id, then by stage: what runs, waits for a slot, or has payloads that are not granted."""
         self._aborting: set[str] = set()
 
     @property
@@ -54,50 +45,48 @@ class Namespace:
 
     def send(self, message: ToGateway) -> None:
         if self._server is not None:
-            self._outbox.send(message)
+            self.connection.send(message)
+
+    def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        return self._group.create_task(work)
 
     def forget(self, request: StageRequest) -> None:
         stages = self._open.get(request.submit.request_id, {})
-        if request.submit.stage in stages and stages[request.submit.stage][1] is request:
+        if stages.get(request.submit.stage) is request:
             del stages[request.submit.stage]
         if not stages:
             self._open.pop(request.submit.request_id, None)
 
-    def give_up(self, request: StageRequest, kind: ErrorKind, message: str) -> None:
-        if (found := self._find(request.submit.request_id, request.submit.stage)) is not None and found[1] is request:
-            found[0].fail(request, kind, message)
-
     async def serve(self) -> None:
-        """Raises an ExceptionGroup of ConnectionErrors when the peer leaves, breaks the protocol or is lost."""
+        """Raises an ExceptionGroup when the peer leaves, breaks the protocol or is lost, or with what a handler raised."""
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._outbox.write_to(self._writer))
-                await self._receive(group)
+            async with self._group:
+                if reason := await self._ended:
+                    raise reason
+                raise PeerLeft("closed by the gateway")
         finally:
             self._abort_everything()
-            self._writer.close()
+            self.connection.close()
 
-    async def _receive(self, group: asyncio.TaskGroup) -> None:
-        self._greet(await self._next())
-        while True:
-            message = await self._next()
-            if isinstance(message, Abort):
-                self._abort(message.request_id, group)
-            else:
-                self._handle(message)
-            await self._outbox.room()
+    def received(self, message: ToWorker) -> None:
+        if self._server is None:
+            self._greet(message)
+        elif isinstance(message, Abort):
+            self._abort(message.request_id)
+        else:
+            self._handle(message)
 
-    async def _next(self) -> ToWorker:
-        message = await self._reader.next()
-        if message is None:
-            raise PeerLeft("closed by the gateway")
-        return message
+    def lost(self, reason: Exception | None) -> None:
+        if not self._ended.done():
+            self._ended.set_result(reason)
 
     def _greet(self, hello: ToWorker) -> None:
         if not isinstance(hello, Hello):
             raise ProtocolViolation(f"first message: expected hello, got {type(hello).__name__}")
         if hello.protocol != PROTOCOL:
             raise ProtocolViolation(f"protocol: expected {PROTOCOL}, got {hello.protocol}")
+        if not hello.server or {"#", "/"} & set(hello.server):
+            raise ProtocolViolation(f"server: expected a name without # and /, which keys are made of, got {hello.server!r}")
         self._server = hello.server
         statuses = tuple(host.status for host in self._hosts.values())
         self.send(Welcome(self._worker, os.getpid(), statuses))
@@ -111,14 +100,16 @@ class Namespace:
             case Grant():
                 self._grant(message)
             case Probe():
-                engines = (host.engine for host in self._hosts.values())
-                self.send(Report(tuple(engine.report() for engine in engines if engine), resident_bytes()))
+                reports = (host.report() for host in self._hosts.values())
+                self.send(Report(tuple(report for report in reports if report), resident_bytes()))
             case _:
                 raise ProtocolViolation(f"message: did not expect {type(message).__name__} here")
 
     def _submit(self, submit: Submit) -> None:
-        if self._find(submit.request_id, submit.stage) is not None:
-            raise ProtocolViolation(f"submit: request {submit.request_id!r} is open at stage {submit.stage!r} already")
+        if (known := self._find(submit.request_id, submit.stage)) is not None:
+            if not known.over:
+                raise ProtocolViolation(f"submit: request {submit.request_id!r} is open at stage {submit.stage!r} already")
+            known.end()
         host = self._hosts.get(submit.stage)
         try:
             if host is None:
@@ -131,28 +122,25 @@ class Namespace:
 
     def _push(self, push: Push) -> None:
         """Input for a request that has ended meanwhile is dropped: its end and this message have crossed."""
-        if (found := self._find(push.request_id, push.stage)) is None:
-            return
-        engine, request = found
-        payload = self._connector.read(push.content)
-        refused = attempt(request.push, payload, final=push.final, now=time.monotonic())
-        if isinstance(refused, Exception):
-            engine.fail(request, *describe(refused))
-        else:
-            engine.changed(request)
+        if (request := self._find(push.request_id, push.stage)) is not None:
+            request.push(push)
 
     def _grant(self, grant: Grant) -> None:
-        if (found := self._find(grant.request_id, grant.stage)) is not None:
-            engine, request = found
+        if grant.count < 0:
+            raise ProtocolViolation(f"grant: expected count ≥ 0, got {grant.count}")
+        if (request := self._find(grant.request_id, grant.stage)) is not None:
             request.grant(grant.count)
-            engine.changed(request)
 
-    def _abort(self, request_id: str, group: asyncio.TaskGroup) -> None:
+    def _abort(self, request_id: str) -> None:
         """A second Abort while the first is under way is answered by the same Aborted."""
-        if request_id not in self._aborting:
-            requests = self._abort_stages(request_id)
+        if request_id in self._aborting:
+            return
+        requests = self._abort_stages(request_id)
+        if all(request.closed.is_set() for request in requests):
+            self.send(Aborted(request_id))
+        else:
             self._aborting.add(request_id)
-            group.create_task(self._acknowledge(request_id, requests))
+            self.spawn(self._acknowledge(request_id, requests))
 
     async def _acknowledge(self, request_id: str, requests: list[StageRequest]) -> None:
         for request in requests:
@@ -161,14 +149,14 @@ class Namespace:
         self.send(Aborted(request_id))
 
     def _abort_stages(self, request_id: str) -> list[StageRequest]:
-        stages = list(self._open.get(request_id, {}).values())
-        for engine, request in stages:
-            engine.abort(request)
-        return [request for _, request in stages]
+        requests = list(self._open.get(request_id, {}).values())
+        for request in requests:
+            request.abort()
+        return requests
 
     def _abort_everything(self) -> None:
         for request_id in list(self._open):
             self._abort_stages(request_id)
 
-    def _find(self, request_id: str, stage: str) -> tuple[Engine, StageRequest] | None:
+    def _find(self, request_id: str, stage: str) -> StageRequest | None:
         return self._open.get(request_id, {}).get(stage)

@@ -5,8 +5,10 @@ import itertools
 import logging
 import socket
 
-from engines.connectors.inline import InlineConnector
+from engines.connectors.process import Connectors
+from engines.messages.connection import Connection
 from engines.messages.to_gateway import StageStatus, StatusChanged
+from engines.messages.to_worker import ToWorker
 from engines.pipeline import Pipeline
 from engines.worker.loading import EngineFactory, load_engine
 from engines.worker.namespace import Namespace, PeerLeft
@@ -17,11 +19,10 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    def __init__(self, spec: WorkerSpec, pipeline: Pipeline, load: EngineFactory = load_engine) -> None:
+    def __init__(self, spec: WorkerSpec, pipeline: Pipeline, connectors: Connectors, load: EngineFactory = load_engine) -> None:
         """Raises PipelineError for a stage that the pipeline does not have."""
         self._name = spec.name
-        self._connector = InlineConnector()
-        self._hosts = {stage.stage: StageHost(pipeline, stage, self._connector, load, self._announce) for stage in spec.stages}
+        self._hosts = {stage.stage: StageHost(pipeline, stage, connectors, load, self._announce) for stage in spec.stages}
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
 
@@ -30,9 +31,7 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             for host in self._hosts.values():
                 group.create_task(host.run())
-            server = await asyncio.start_unix_server(
-                lambda reader, writer: group.create_task(self._serve(reader, writer)), sock=listener
-            )
+            server = await asyncio.get_running_loop().create_unix_server(lambda: self._accept(group), sock=listener)
             async with server:
                 await server.serve_forever()
 
@@ -47,10 +46,13 @@ class Worker:
             if host.engine is not None:
                 host.engine.shutdown()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, group: asyncio.TaskGroup) -> Connection[ToWorker]:
+        namespace = Namespace(self._name, next(self._serials), self._hosts)
+        group.create_task(self._serve(namespace))
+        return namespace.connection
+
+    async def _serve(self, namespace: Namespace) -> None:
         """The transport's funnel: whatever goes wrong with a connection ends that connection and nothing else."""
-        serial = next(self._serials)
-        namespace = Namespace(self._name, serial, self._hosts, self._connector, reader, writer)
         self._namespaces.add(namespace)
         try:
             await namespace.serve()
