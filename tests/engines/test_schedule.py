@@ -114,6 +114,10 @@ def test_sizes_follow_the_ramp_except_at_the_end_of_a_segment(
             chunk += window.units > 0
 
 
+def test_a_segment_without_units_takes_no_size():
+    assert [sizes(windows) for windows in cut(ChunkSchedule((1, 2)), [[0], [3], [4, 0]])[1]] == [[], [1, 2], [2, 2]]
+
+
 @given(schedules, st.lists(st.integers(0, 12), max_size=8), waits)
 def test_no_more_is_withheld_than_the_next_chunk_needs(schedule: ChunkSchedule, pieces: list[int], waits_s: tuple[float, ...]):
     largest = schedule.growth.most if schedule.growth else max(schedule.ramp, default=10**9)
@@ -188,13 +192,18 @@ def test_a_stream_that_comes_at_once_is_made_before_it_has_been_played(schedule:
         played = (played or made) + size
 
 
-def test_what_is_withheld_is_a_copy():
+@pytest.mark.parametrize(("size", "withheld"), [(9, [[0, 1, 2, 3, 4, 5]]), (4, [[3, 4, 5]])])
+def test_what_is_withheld_is_a_copy(size: int, withheld: list[list[int]]):
     """What comes may be a view of memory that its producer wants to use again."""
-    cutter, lent = WindowCutter(ChunkSchedule((4,), left_context=1)), np.arange(6, dtype=np.float32)[None]
-    cutter.push(lent[:, :3], segment_end=False)
-    cutter.push(lent[:, 3:], segment_end=False)
+    cutter, lent = WindowCutter(ChunkSchedule((size,), left_context=1)), np.arange(6, dtype=np.float32)[None]
+    cutter.push(lent, segment_end=False)
     lent[:] = -1
-    assert [window.values.tolist() for window in cutter.end()] == [[[3, 4, 5]]]
+    assert [window.values.tolist() for window in cutter.end()] == [withheld]
+
+
+def test_the_short_end_of_a_segment_does_not_hold_back_the_next():
+    segments = [sizes(windows) for windows in cut(ChunkSchedule((10,), growth=TEN_MS), [[43], [50]])[1]]
+    assert segments == [[10, 10, 20, 3], [43, 7]]
 
 
 @pytest.mark.parametrize(

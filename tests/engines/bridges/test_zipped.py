@@ -64,6 +64,13 @@ def test_a_leg_that_ends_early_is_a_fault_and_never_a_wait(events: list[tuple[st
             run(zipped(*SOURCES), [(source, None if number is None else 0) for source, number in events])
 
 
+def test_a_payload_too_many_is_told_at_once():
+    join = zipped("words", "sounds")
+    join.finish("words")
+    with pytest.raises(BrokenStream, match="got 1 of 'sounds' and the end of 'words' after 0"):
+        join.feed("sounds", of("sounds", 0))
+
+
 def test_what_has_all_its_parts_does_not_wait():
     join = zipped("words", "sounds")
     assert join.feed("words", of("words", 0)) == []
