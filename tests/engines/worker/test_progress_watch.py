@@ -1,57 +1,124 @@
-"""The watch on a loop whose time the test moves: timers are taken from it instead of waited for."""
+"""The watch on a loop whose time the test moves."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
 from engines.worker.progress_watch import ProgressWatch
 
-ENDLESS_S = 3_600.0
+LIMIT_S = 20.0
 
 
-def pending(monkeypatch: pytest.MonkeyPatch) -> list[asyncio.TimerHandle]:
-    """Every timer that is set from here on, newest last."""
-    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
-    call_later = loop.call_later
+class Time:
+    """Stands in for the clock and the timers of the running loop."""
 
-    def remembered(*args: object) -> asyncio.TimerHandle:
-        timers.append(call_later(*args))  # pyright: ignore[reportArgumentType] (passed through)
-        return timers[-1]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 1_000.0
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "time", lambda: self.now_s)
+        monkeypatch.setattr(loop, "call_at", self._call_at)
 
-    monkeypatch.setattr(loop, "call_later", remembered)
-    return timers
+    def _call_at(self, when: float, callback: Callable[[], None]) -> object:
+        self.timers.append((when, callback))
+        return object()
+
+    def passes(self, seconds: float) -> None:
+        until = self.now_s + seconds
+        while due := [timer for timer in self.timers if timer[0] <= until]:
+            self.timers.remove(due[0])
+            self.now_s = due[0][0]
+            due[0][1]()
+        self.now_s = until
 
 
-async def test_every_answer_starts_the_time_anew_and_the_last_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers, watch = pending(monkeypatch), ProgressWatch(ENDLESS_S)
+@pytest.fixture
+async def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    return Time(monkeypatch)
+
+
+async def test_a_model_that_says_nothing_so_long_has_hung(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
     with watch.waiting():
-        assert len(timers) == 1
-        with watch.waiting():
-            assert len(timers) == 1
-        assert [timer.cancelled() for timer in timers] == [True, False]
-    assert all(timer.cancelled() for timer in timers)
+        time.passes(LIMIT_S - 0.1)
+        assert not watch.hung.is_set()
+        time.passes(0.1)
+        assert watch.hung.is_set()
+
+
+async def test_every_answer_starts_the_time_anew_whoever_waited_for_it(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
+    with watch.waiting():
+        for _ in range(5):
+            with watch.waiting():
+                time.passes(LIMIT_S - 0.1)
+        assert not watch.hung.is_set()
+        time.passes(LIMIT_S - 0.1)
+        assert not watch.hung.is_set()
+        time.passes(0.1)
+        assert watch.hung.is_set()
+
+
+async def test_giving_up_the_wait_is_no_answer(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
+    with watch.waiting():
+        time.passes(LIMIT_S - 0.1)
+        with pytest.raises(KeyError), watch.waiting():
+            raise KeyError
+        time.passes(0.1)
+        assert watch.hung.is_set()
+
+
+async def test_time_in_which_nobody_waits_does_not_count(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
+    with watch.waiting():
+        pass
+    time.passes(3 * LIMIT_S)
+    assert time.timers == []
+    with watch.waiting():
+        time.passes(LIMIT_S - 0.1)
+    time.passes(LIMIT_S)
     assert not watch.hung.is_set()
 
 
-async def test_giving_up_the_wait_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers, watch = pending(monkeypatch), ProgressWatch(ENDLESS_S)
-    with watch.waiting():
-        with pytest.raises(KeyError), watch.waiting():
-            raise KeyError
-        assert [timer.cancelled() for timer in timers] == [False]
-
-
-async def test_who_has_an_answer_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers, watch = pending(monkeypatch), ProgressWatch(ENDLESS_S)
+async def test_answers_are_watched_but_not_what_is_done_with_them(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
 
     async def answers() -> AsyncGenerator[int]:
-        yield 1
-        yield 2
+        for answer in (1, 2):
+            time.passes(LIMIT_S - 0.1)
+            yield answer
+        time.passes(LIMIT_S)
 
     heard: list[int] = []
     async for answer in watch.each(answers()):
         heard.append(answer)
-        assert all(timer.cancelled() for timer in timers)
+        time.passes(2 * LIMIT_S)
+        assert not watch.hung.is_set()
     assert heard == [1, 2]
-    assert all(timer.cancelled() for timer in timers)
+    assert watch.hung.is_set()
+
+
+async def test_an_answer_of_a_stream_is_a_sign_of_life_for_all(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
+
+    async def answers() -> AsyncGenerator[int]:
+        for answer in range(5):
+            time.passes(LIMIT_S - 0.1)
+            yield answer
+
+    with watch.waiting():
+        async for _ in watch.each(answers()):
+            pass
+        assert not watch.hung.is_set()
+        time.passes(LIMIT_S)
+        assert watch.hung.is_set()
+
+
+async def test_one_timer_serves_any_number_of_answers(time: Time) -> None:
+    watch = ProgressWatch(LIMIT_S)
+    for _ in range(100):
+        with watch.waiting():
+            time.passes(0.01)
+    assert len(time.timers) == 1
