@@ -6,10 +6,13 @@ import os
 import random
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Protocol
 
 import msgspec
 
 from engines.connectors.process import Connectors
+from engines.connectors.tcp import NAME as TCP
+from engines.connectors.tcp import TcpConnector
 from engines.deployment import GraphSettings
 from engines.graph_counters import GraphCounters
 from engines.launcher import LocalLauncher
@@ -17,9 +20,12 @@ from engines.liveness import Patience
 from engines.logs import LogStyle
 from engines.messages.to_gateway import Report, StageState, StageStatus
 from engines.orchestrator import Orchestrator
+from engines.remote_worker import remote_workers
 from engines.request_stream import RunningRequest
 from engines.requests import Request
+from engines.secret_file import read_secret
 from engines.supervision import Backoff
+from engines.worker_link import WorkerLink
 from engines.worker_settings import GATEWAY_RING_MB, MIB
 
 REPORT_LIMIT_S = 1.0
@@ -36,6 +42,22 @@ class WorkerStatus(msgspec.Struct, frozen=True):
     stages: tuple[StageStatus, ...]
 
 
+class SupervisedWorker(Protocol):
+    """One that the launcher started, or one that somebody else runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def starts(self) -> int: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def link(self) -> WorkerLink | None: ...
+    def stage_statuses(self) -> list[StageStatus]: ...
+
+
 class Runtime:
     """Implements engines.requests.Graph. `ready` is set while every stage of the deployment has a replica that is ready."""
 
@@ -49,39 +71,47 @@ class Runtime:
         logs: LogStyle = LogStyle(),  # noqa: B008 (likewise)
         on_status: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_status` is called whenever a worker or a stage may have changed its state. Raises PipelineError."""
+        """`on_status` is called whenever a worker or a stage may have changed its state. Raises PipelineError,
+        and ValueError for a secret that cannot be read."""
         self.ready = asyncio.Event()
         self._on_status = on_status
-        server = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        self._connectors = Connectors(GATEWAY_RING_MB * MIB)
+        self._server = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
+        tcp = TcpConnector(None, read_secret(settings.secret_file))
+        self._connectors = Connectors(GATEWAY_RING_MB * MIB, {TCP: tcp})
         self._orchestrator = Orchestrator(
             settings.record(),
             settings.stages,
             self._connectors,
-            server=server,
+            server=self._server,
             wait_ms=settings.queue_ms.by_class(),
             on_status=self._look,
         )
+        draw = draw or random.Random()
         self._launcher = LocalLauncher(
             settings,
             self._orchestrator,
-            server=server,
+            server=self._server,
             backoff=backoff,
-            draw=draw or random.Random(),
+            draw=draw,
             logs=logs,
             patience=patience,
         )
+        self._elsewhere = remote_workers(settings, backoff=backoff, draw=draw, patience=patience)
+        self._workers: tuple[SupervisedWorker, ...] = (*self._launcher.workers, *self._elsewhere)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncGenerator["Runtime"]:
         """Workers run inside; at the end requests are aborted first, then the workers are stopped."""
         async with asyncio.TaskGroup() as group:
-            launcher = group.create_task(self._launcher.run(), name="launcher")
+            owners = [group.create_task(self._launcher.run(), name="launcher")]
+            for worker in self._elsewhere:
+                owners.append(group.create_task(worker.run(self._orchestrator, self._server), name=f"connect {worker.name}"))
             try:
                 yield self
                 await self._orchestrator.drain()
             finally:
-                launcher.cancel()
+                for owner in owners:
+                    owner.cancel()
                 self._connectors.close()
 
     def fault(self) -> str:
@@ -109,7 +139,7 @@ class Runtime:
     def stage_statuses(self) -> tuple[StageStatus, ...]:
         """One for each stage of the deployment: that of its best replica."""
         best: dict[str, StageStatus] = {}
-        for worker in self._launcher.workers:
+        for worker in self._workers:
             for status in worker.stage_statuses():
                 known = best.get(status.stage)
                 if known is None or _rank(status) < _rank(known):
@@ -119,29 +149,19 @@ class Runtime:
     def worker_statuses(self) -> tuple[WorkerStatus, ...]:
         return tuple(
             WorkerStatus(
-                worker=worker.spec.name,
-                pid=worker.process.pid if worker.process else None,
+                worker=worker.name,
+                pid=worker.pid,
                 starts=worker.starts,
                 note=worker.note,
                 stages=tuple(worker.stage_statuses()),
             )
-            for worker in self._launcher.workers
+            for worker in self._workers
         )
 
     async def reports(self) -> Mapping[str, Report]:
         """What every connected worker counts, by worker; asked of all side by side."""
-        names = [worker.spec.name for worker in self._launcher.workers]
-        answers = await asyncio.gather(*(self._report(worker) for worker in names))
-        return {name: answer for name, answer in zip(names, answers, strict=True) if answer is not None}
-
-    async def _report(self, name: str) -> Report | None:
-        link = next(worker.link for worker in self._launcher.workers if worker.spec.name == name)
-        if link is None:
-            return None
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(REPORT_LIMIT_S):
-                return await link.report()
-        return None
+        answers = await asyncio.gather(*(_report(worker.link) for worker in self._workers))
+        return {worker.name: answer for worker, answer in zip(self._workers, answers, strict=True) if answer is not None}
 
     def _look(self) -> None:
         self._launcher.look()
@@ -150,6 +170,14 @@ class Runtime:
         else:
             self.ready.clear()
         self._on_status()
+
+
+async def _report(link: WorkerLink | None) -> Report | None:
+    if link is not None:
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            async with asyncio.timeout(REPORT_LIMIT_S):
+                return await link.report()
+    return None
 
 
 def _rank(status: StageStatus) -> int:

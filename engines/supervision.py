@@ -54,6 +54,14 @@ class LaunchedWorker:
     link: WorkerLink | None = None
     connected: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def pid(self) -> int | None:
+        return self.process.pid if self.process else None
+
     def stage_statuses(self) -> list[StageStatus]:
         if self.link is not None and not self.link.is_lost:
             return list(self.link.stages.values())

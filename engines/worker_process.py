@@ -30,10 +30,12 @@ STDERR = 2
 
 
 def environment(spec: WorkerSpec) -> dict[str, str]:
-    """The gateway's own, plus what keeps the libraries in it from asking the network or taking every core, and their temporary
-    files together."""
-    return os.environ | {
-        "TMPDIR": str(Path(spec.socket).parent),
+    """Our own, plus what keeps the libraries in it from asking the network or taking every core, and the temporary files of those
+    that we supervise together."""
+    temporary = {"TMPDIR": str(Path(spec.socket).parent)} if spec.is_supervised else {}
+    return {
+        **os.environ,
+        **temporary,
         "OMP_NUM_THREADS": str(spec.threads),
         "ORT_DISABLE_TELEMETRY": "1",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",

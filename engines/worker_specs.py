@@ -7,10 +7,11 @@ from engines.worker_settings import WorkerSettings, process_names
 
 
 def worker_specs(settings: GraphSettings, logs: LogStyle) -> list[WorkerSpec]:
-    """Replicas are processes of their own. The sockets have no place yet."""
+    """Of those that run here: replicas are processes of their own. The sockets have no place yet."""
     return [
         _worker_spec(name, worker, settings, logs)
         for role, worker in settings.workers.items()
+        if not worker.address
         for name in process_names(role, worker)
     ]
 
@@ -27,6 +28,7 @@ def _worker_spec(name: str, worker: WorkerSettings, settings: GraphSettings, log
         ring_mb=worker.ring_mb,
         full_edges=tuple(name for name, chunking in settings.edges.items() if chunking is Chunking.FULL),
         logs=logs,
+        secret_file=settings.secret_file,
     )
 
 

@@ -1,4 +1,4 @@
-"""`antiphon serve | talk | config | models`."""
+"""`antiphon serve | talk | config | models | worker`."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from engines.configuration import ConfigurationError
 from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
-from realtime.commands import config, models, serve
+from realtime.commands import config, models, serve, worker
 from realtime.guard import ExposureRefused
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
@@ -27,7 +27,7 @@ class Command(Protocol):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: dict[str, Command] = {"serve": serve, "talk": talk, "config": config, "models": models}
+COMMANDS: dict[str, Command] = {"serve": serve, "talk": talk, "config": config, "models": models, "worker": worker}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -42,7 +42,7 @@ class TcpConnector:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.faults = Faults("payloads over TCP", clock)
-        self._secret = secret
+        self.secret = secret
         self._token = secrets.token_hex(8)
         self._address = f"{public}/{self._token}" if public else ""
         self._limit_bytes = limit_bytes
@@ -127,7 +127,7 @@ class TcpConnector:
     def _peer(self, producer: TcpAddress) -> Peer:
         if producer not in self._peers:
             self._forget_peers()
-            self._peers[producer] = Peer(producer, self._secret)
+            self._peers[producer] = Peer(producer, self.secret)
         return self._peers[producer]
 
     def _forget_peers(self) -> None:

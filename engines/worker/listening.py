@@ -1,10 +1,19 @@
-"""The worker's Unix socket."""
+"""Where the worker listens: a Unix socket, or a TCP port with a door that asks for the secret."""
 
+import asyncio
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
+from engines import door
+from engines.addresses import TcpAddress, address
+from engines.connectors.tcp import TcpConnector
+from engines.door import Door
+from engines.handshake import Purpose
+from engines.raw_connection import RawConnection
+from engines.secret_file import read_secret
 from engines.worker.spec import WorkerSpec
 
 LONGEST_PATH_BYTES = 107
@@ -19,15 +28,48 @@ def listener(spec: WorkerSpec) -> socket.socket:
         inherited = socket.socket(fileno=spec.listen_fd)
         inherited.set_inheritable(False)  # a model's own processes must not keep it open
         return inherited
+    if spec.listen:
+        return door.listening(_tcp(spec.listen), read_secret(spec.secret_file))
     path = Path(spec.socket)
     if len(os.fsencode(path)) > LONGEST_PATH_BYTES:
         raise ValueError(f"socket: expected a path of at most {LONGEST_PATH_BYTES} bytes, got {path}")
     _private_folder(path.parent)
-    path.unlink(missing_ok=True)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if bound.connect_ex(str(path)) == 0:
+        bound.close()
+        raise ValueError(f"socket: expected a path where nobody listens, got {path}, where somebody does")
+    path.unlink(missing_ok=True)
     bound.bind(str(path))
     bound.listen(BACKLOG)
     return bound
+
+
+def tcp_connector(spec: WorkerSpec) -> TcpConnector:
+    """What others fetch this worker's payloads with, where it has a public address; and what it fetches theirs with."""
+    return TcpConnector(_tcp(spec.public) if spec.public else None, read_secret(spec.secret_file))
+
+
+async def serve(listener: socket.socket, connected: Callable[[], asyncio.BaseProtocol], tcp: TcpConnector | None) -> None:
+    """Until cancelled. A control connection gets a protocol of its own from `connected`; one for payloads, which comes over
+    TCP alone, goes to `tcp`."""
+    loop = asyncio.get_running_loop()
+    if tcp is None or listener.family == socket.AF_UNIX:
+        server = await loop.create_unix_server(connected, sock=listener)
+        async with server:
+            await server.serve_forever()
+        return
+
+    async def control(connection: RawConnection) -> None:
+        await loop.create_connection(connected, sock=connection.detached())
+
+    await Door(listener, tcp.secret, {Purpose.CONTROL: control, Purpose.PAYLOADS: tcp.serve}, tcp.faults.note).run()
+
+
+def _tcp(text: str) -> TcpAddress:
+    place = address(text)
+    if not isinstance(place, TcpAddress):
+        raise ValueError(f"address: expected tcp://host:port, got {text!r}")
+    return place
 
 
 def _private_folder(folder: Path) -> None:

@@ -14,9 +14,12 @@ from setproctitle import setproctitle
 
 from engines import logs
 from engines.bridges.whole import with_whole_edges
+from engines.connectors.process import Connectors
+from engines.connectors.tcp import NAME as TCP
+from engines.connectors.tcp import TcpConnector
 from engines.pipeline import PipelineError
 from engines.pipelines.registry import pipeline
-from engines.worker.listening import listener
+from engines.worker.listening import listener, tcp_connector
 from engines.worker.server import Worker
 from engines.worker.spec import WorkerSpec
 
@@ -30,28 +33,32 @@ ENGINE_DIED = 70
 
 
 def run(spec: WorkerSpec) -> int:
-    """Until SIGTERM (0), or until an engine dies (ENGINE_DIED)."""
+    """Until SIGTERM or SIGINT (0), or until an engine dies (ENGINE_DIED)."""
     logs.set_up(spec.name, spec.logs)
     setproctitle(f"antiphon {spec.name}")
     try:
-        worker = Worker(spec, with_whole_edges(pipeline(spec.pipeline), spec.full_edges))
+        tcp = tcp_connector(spec)
+        connectors = Connectors(spec.ring_mb << 20, {TCP: tcp})
+        worker = Worker(spec, with_whole_edges(pipeline(spec.pipeline), spec.full_edges), connectors)
         sock = listener(spec)
     except (PipelineError, OSError, ValueError) as error:
         log.error("worker %s cannot start: %s", spec.name, error)
         return CANNOT_START
     try:
-        asyncio.run(_serve(worker, sock))
+        asyncio.run(_serve(worker, sock, tcp))
     except BaseExceptionGroup as error:
         log.critical("worker %s ends: %s", spec.name, "; ".join(_reasons(error)), exc_info=error)
         return ENGINE_DIED
     finally:
+        connectors.close()
         _shut_down(worker)
     return 0
 
 
-async def _serve(worker: Worker, sock: socket.socket) -> None:
-    serving = asyncio.create_task(worker.run(sock))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+async def _serve(worker: Worker, sock: socket.socket, tcp: TcpConnector) -> None:
+    serving = asyncio.create_task(worker.run(sock, tcp))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     freezing = asyncio.create_task(_freeze_when_loaded(worker))
     with contextlib.suppress(asyncio.CancelledError):
         await serving

@@ -6,10 +6,12 @@ import logging
 import socket
 
 from engines.connectors.process import Connectors
+from engines.connectors.tcp import TcpConnector
 from engines.messages.connection import Connection
 from engines.messages.to_gateway import StageStatus, StatusChanged
 from engines.messages.to_worker import ToWorker
 from engines.pipeline import Pipeline
+from engines.worker.listening import serve
 from engines.worker.loading import EngineFactory, load_engine
 from engines.worker.namespace import Namespace, PeerLeft
 from engines.worker.spec import WorkerSpec
@@ -26,14 +28,13 @@ class Worker:
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
 
-    async def run(self, listener: socket.socket) -> None:
-        """Load the stages side by side and serve until cancelled; raises when an engine can serve no more."""
+    async def run(self, listener: socket.socket, tcp: TcpConnector | None = None) -> None:
+        """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. One on TCP needs
+        `tcp`."""
         async with asyncio.TaskGroup() as group:
             for host in self._hosts.values():
                 group.create_task(host.run())
-            server = await asyncio.get_running_loop().create_unix_server(lambda: self._accept(group), sock=listener)
-            async with server:
-                await server.serve_forever()
+            await serve(listener, lambda: self._accept(group), tcp)
 
     async def loaded(self) -> None:
         """Returns when no stage is loading any more."""

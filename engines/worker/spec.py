@@ -56,7 +56,10 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared-memory connector. `full_edges` are those of the pipeline, as `source->target`, that are not chunked.
 
     `listen_fd` is an inherited descriptor of a socket that the launcher has bound to `socket` and listens on already, so that
-    connecting never races with the start; None: the worker binds and listens itself."""
+    connecting never races with the start; None: the worker binds and listens itself.
+
+    `listen` (`tcp://host:port`) is listened on instead of `socket`, for control and payloads; others reach it as `public`. The
+    secret that they must know lies in `secret_file`. `is_supervised`: stdin is the lifeline to the launcher."""
 
     name: str
     pipeline: str
@@ -69,6 +72,10 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     full_edges: tuple[str, ...] = ()
     logs: LogStyle = LogStyle()
     listen_fd: int | None = None
+    listen: str = ""
+    public: str = ""
+    secret_file: str = ""
+    is_supervised: bool = True
 
 
 decoder = msgspec.json.Decoder(WorkerSpec)

@@ -7,16 +7,19 @@ import tempfile
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from engines.models import InvalidInput, Produced
 from engines.models.stateless import Stateless
-from engines.payloads import Payload
+from engines.payloads import Array, Payload
 
 
 class Echo(Stateless):
     """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads.
 
     Inputs: `die` ends the process; `temporary` makes a temporary file and echoes its path; `spawn` starts a process that outlives
-    the call and echoes its id; `raise` raises; `hang` never returns; `forbidden` is invalid input.
+    the call and echoes its id; `raise` raises; `hang` never returns; `forbidden` is invalid input; `fill VALUE NBYTES` makes an
+    array of that many bytes.
     """
 
     units = "inputs"
@@ -58,5 +61,8 @@ class Echo(Stateless):
                     pass
             case "forbidden":
                 return InvalidInput("text: expected anything else, got 'forbidden'")
+            case text if text.startswith("fill "):
+                _, value, nbytes = text.split()
+                return [Produced(Payload(text, {"filled": Array.of(np.full(int(nbytes), int(value), np.uint8))}))]
             case _:
                 return [Produced(payload)]
