@@ -24,8 +24,15 @@ def this_machine(root: Path = Path("/")) -> Machine:
     return Machine(
         memory_bytes=min([_memory_bytes(root), *_cgroup_limits(root)]),
         cores=len(os.sched_getaffinity(0)),
-        gpus=sum(bool(re.fullmatch(r"nvidia\d+", device.name)) for device in (root / "dev").glob("nvidia*")),
+        gpus=_gpus(root, os.environ.get("CUDA_VISIBLE_DEVICES")),
     )
+
+
+def _gpus(root: Path, allowed: str | None) -> int:
+    """Windows shows all of them to its Linux as one device, `dxg`."""
+    names = [device.name for device in (root / "dev").iterdir()]
+    there = sum(bool(re.fullmatch(r"nvidia\d+|dxg", name)) for name in names)
+    return there if allowed is None else min(there, sum(bool(gpu) for gpu in allowed.split(",")))
 
 
 def _memory_bytes(root: Path) -> int:

@@ -42,16 +42,22 @@ def _owned(folder: Path) -> Generator[None]:
         yield
 
 
+def remove_when_left(folder: Path) -> None:
+    """Waits until the run that `folder` belongs to has ended, and does nothing to a folder that is no run's."""
+    with suppress(OSError):  # somebody else has removed it
+        _remove_if_left(folder / OWNER, wait=True)
+
+
 def _sweep(place: Path) -> None:
     for owner in place.glob(f"{PREFIX}*/{OWNER}"):
         with suppress(OSError):  # locked: its run lives; or it has just gone
-            _remove_if_left(owner)
+            _remove_if_left(owner, wait=False)
 
 
-def _remove_if_left(owner: Path) -> None:
+def _remove_if_left(owner: Path, *, wait: bool) -> None:
     folder = owner.parent.lstat()
-    if folder.st_uid != os.getuid() or not stat.S_ISDIR(folder.st_mode):
+    if folder.st_uid != os.getuid() or not stat.S_ISDIR(folder.st_mode) or not owner.parent.name.startswith(PREFIX):
         return
     with owner.open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         shutil.rmtree(owner.parent)

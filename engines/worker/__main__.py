@@ -8,6 +8,7 @@ import msgspec
 
 from engines.worker import spec as specs
 from engines.worker.lifeline import lead_own_group, watch
+from engines.worker.surroundings import settle
 
 
 def main() -> int:
@@ -17,10 +18,10 @@ def main() -> int:
     except (OSError, msgspec.MsgspecError) as error:
         sys.stderr.write(f"antiphon worker: the spec cannot be read: {error}\n")
         return 2
-    lead_own_group()
-    watch(sys.stdin.buffer)
-    # Before anything that reads it is imported: two threads on two busy cores run four times slower than one.
-    os.environ["OMP_NUM_THREADS"] = str(spec.threads)
+    if spec.is_supervised:
+        lead_own_group()
+        watch(sys.stdin.buffer, Path(spec.socket))
+    settle(spec)  # before anything that reads it is imported
     from engines.worker.process import run
 
     return run(spec)

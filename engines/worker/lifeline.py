@@ -3,7 +3,13 @@
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import BinaryIO
+
+from engines.run_folder import remove_when_left
+
+CLEARING_LIMIT_S = 1.0
+"""For the launcher's folder: a dead launcher's lock on it is free at once."""
 
 
 def lead_own_group() -> None:
@@ -12,12 +18,16 @@ def lead_own_group() -> None:
         os.setpgid(0, 0)
 
 
-def watch(stdin: BinaryIO) -> None:
-    """At the end of `stdin` the process group is killed. A thread of its own sees it even when the event loop is stuck."""
-    threading.Thread(target=_wait_and_kill, args=(stdin,), name="lifeline", daemon=True).start()
+def watch(stdin: BinaryIO, socket: Path) -> None:
+    """At the end of `stdin` the process group is killed, after the launcher's folder, where `socket` lies, has been removed. A
+    thread of its own sees it even when the event loop is stuck."""
+    threading.Thread(target=_wait_and_kill, args=(stdin, socket), name="lifeline", daemon=True).start()
 
 
-def _wait_and_kill(stdin: BinaryIO) -> None:
+def _wait_and_kill(stdin: BinaryIO, socket: Path) -> None:
     while stdin.read(1):
         pass
+    clearing = threading.Thread(target=remove_when_left, args=(socket.parent,), name="clearing", daemon=True)
+    clearing.start()
+    clearing.join(CLEARING_LIMIT_S)
     os.killpg(0, signal.SIGKILL)
