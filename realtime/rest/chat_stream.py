@@ -3,15 +3,15 @@
 import base64
 import time
 
-import msgspec
 from aiohttp import web
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from engines.requests import RequestFailed
 from realtime.errors import refusal
 from realtime.rest.chat_answer import ChatAnswer
 from realtime.rest.chat_body import ChatBody
-from realtime.rest.chat_records import AudioDelta, ChatChunk, ChatUsage, ChunkChoice, Delta
+from realtime.rest.chat_records import AudioDelta, ChatChunk, ChunkChoice, Delta
 from realtime.rest.event_stream import EventStream
 from realtime.rest.request_ids import new_id
 
@@ -29,9 +29,7 @@ class ChatStream:
     async def read(self, answer: ChatAnswer) -> None:
         try:
             async for piece in answer.pieces():
-                if not self._events.started:
-                    await self._begin()
-                await self._send(self._delta(piece))
+                await self._send(*self._opening(), self._delta(piece))
         except RequestFailed as failed:
             if self._events.started:
                 await self._events.send({"error": refusal(failed).body})
@@ -41,11 +39,12 @@ class ChatStream:
     async def end(self) -> web.StreamResponse:
         return await self._events.end()
 
-    async def _begin(self) -> None:
+    def _opening(self) -> tuple[Delta, ...]:
+        if self._events.started:
+            return ()
         if self._audio_id is None:
-            await self._send(Delta(role="assistant", content=""))
-        else:
-            await self._send(Delta(role="assistant", audio=AudioDelta(id=self._audio_id)))
+            return (Delta(role="assistant", content=""),)
+        return (Delta(role="assistant", audio=AudioDelta(id=self._audio_id)),)
 
     def _delta(self, piece: str | bytes) -> Delta:
         if isinstance(piece, bytes):
@@ -55,18 +54,17 @@ class ChatStream:
         return Delta(content=piece)
 
     async def _finish(self, answer: ChatAnswer) -> None:
-        if not self._events.started:
-            await self._begin()
-        if self._audio_id is not None:
-            await self._send(Delta(audio=AudioDelta(expires_at=int(time.time()))))
+        ends = () if self._audio_id is None else (Delta(audio=AudioDelta(expires_at=int(time.time()))),)
+        events = [self._chunk(delta) for delta in (*self._opening(), *ends)]
         last = ChunkChoice(delta=Delta(), finish_reason=answer.finish_reason)
         heard = UNSET if answer.heard is None else answer.heard.strip()
-        await self._events.send(
-            msgspec.structs.replace(self._blank, choices=(last,), metrics=answer.watch.timing(), input_transcript=heard)
-        )
+        events.append(replace(self._blank, choices=(last,), metrics=answer.watch.timing(), input_transcript=heard))
         if self._with_usage:
-            usage: ChatUsage = answer.usage
-            await self._events.send(msgspec.structs.replace(self._blank, usage=usage))
+            events.append(replace(self._blank, usage=answer.usage))
+        await self._events.send(*events)
 
-    async def _send(self, delta: Delta) -> None:
-        await self._events.send(msgspec.structs.replace(self._blank, choices=(ChunkChoice(delta=delta),)))
+    async def _send(self, *deltas: Delta) -> None:
+        await self._events.send(*map(self._chunk, deltas))
+
+    def _chunk(self, delta: Delta) -> ChatChunk:
+        return replace(self._blank, choices=(ChunkChoice(delta=delta),))

@@ -18,8 +18,9 @@ class EventStream:
     def started(self) -> bool:
         return self._outgoing.response.prepared
 
-    async def send(self, event: msgspec.Struct | dict[str, msgspec.Struct]) -> None:
-        await self._outgoing.write(b"data: " + msgspec.json.encode(event) + b"\n\n")
+    async def send(self, *events: msgspec.Struct | dict[str, msgspec.Struct]) -> None:
+        """Together in one write."""
+        await self._outgoing.write(b"".join(b"data: " + msgspec.json.encode(event) + b"\n\n" for event in events))
 
     async def end(self) -> web.StreamResponse:
         await self._outgoing.write(b"data: [DONE]\n\n")

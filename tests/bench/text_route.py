@@ -41,8 +41,7 @@ SLOTS = 32
 """Twice those of the deployment, so that 32 at once do not wait for each other."""
 SHARE_OF_CAPACITY = 0.7
 SPEAKERS = 8
-WHOLE = "bench.whole_speech:WHOLE_SPEECH"
-"""The pipeline with audio chunking off."""
+NO_CHUNKS = {"talker->code2wav": "full"}
 FIRST_WORDS = (4, 4)
 SPOKEN_TOKENS = (24, 48)
 
@@ -153,7 +152,7 @@ async def measure(sides: tuple[Side, Side], plan: Plan) -> dict[str, Any]:
 
 async def chunk_off_ratio(folder: Path, plan: Plan) -> float:
     """Two servers: speech in chunks, and speech decoded as a whole."""
-    whole = deployment(folder, "whole", pipeline=WHOLE)
+    whole = deployment(folder, "whole", edges=NO_CHUNKS)
     async with serving(deployment(folder, "chunked")) as on, serving(whole) as off:
         sides = Side(_spoken(off, whole), ()), Side(_spoken(on, whole), ())
         await warm(sides)
