@@ -134,6 +134,8 @@ class WindowCutter:
     def __init__(self, schedule: ChunkSchedule, clock: Callable[[], float] = time.monotonic) -> None:
         self.inside_segment = False
         """Something came since the last segment ended."""
+        self.held_bytes = 0
+        """Of what is withheld."""
         self._schedule = schedule
         self._clock = clock
         self._sizes = ChunkSizes(schedule)
@@ -143,10 +145,6 @@ class WindowCutter:
         self._left = 0
         self._fresh = 0
 
-    @property
-    def held_bytes(self) -> int:
-        return sum(piece.nbytes for piece in self._pieces)
-
     def push(self, values: NDArray[np.generic], *, segment_end: bool) -> list[Window]:
         """The windows that are now complete. A segment always ends with a window that is `final`, if need be without units."""
         now_s = self._clock()
@@ -154,6 +152,7 @@ class WindowCutter:
         self._fresh += values.shape[-1]
         if self._due(segment_end, now_s) is None:
             self._pieces.append(values.copy())
+            self.held_bytes += values.nbytes
             return []
         held = np.concatenate([*self._pieces, values], axis=-1) if self._pieces else values
         return self._cut(held, segment_end, now_s)
@@ -179,11 +178,11 @@ class WindowCutter:
             windows.append(Window(held[..., : self._left + units + right], self._left, right, final))
             self._sizes.cut(units, now_s)
             if final:
-                self.inside_segment, self._pieces, self._left, self._fresh = False, [], 0, 0
+                self.inside_segment, self._pieces, self.held_bytes, self._left, self._fresh = False, [], 0, 0, 0
                 return windows
             done = self._left + units
             self._left = min(self._schedule.left_context, done)
             self._fresh -= units
             held = held[..., done - self._left :]
-        self._pieces = [held.copy()]
+        self._pieces, self.held_bytes = [held.copy()], held.nbytes
         return windows
