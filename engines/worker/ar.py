@@ -20,12 +20,10 @@ from engines.payloads import Payload, Scalar
 from engines.worker.counters import Counters
 from engines.worker.foreign import attempt_async, describe
 from engines.worker.progress_watch import ProgressWatch
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S
 from engines.worker.stage_request import StageRequest
 
 log = logging.getLogger(__name__)
-
-HANG_LIMIT_S = 20.0
-"""A model that is asked and says nothing so long is given up. The longest silence of a healthy one is a batch of full prompts."""
 
 
 class ArEngine:
@@ -37,8 +35,11 @@ class ArEngine:
         model: TextModel,
         slots: int,
         clock: Callable[[], float] = time.monotonic,
-        hang_limit_s: float = HANG_LIMIT_S,
+        hang_limit_s: float = DEFAULT_HANG_LIMIT_S,
     ) -> None:
+        """A model that is asked and says nothing for `hang_limit_s` is given up. The longest silence of a healthy one is a batch
+        of full prompts."""
+        self.slot_freed: Callable[[], None] = lambda: None
         self._model = model
         self._slots = slots
         self._clock = clock
@@ -49,23 +50,29 @@ class ArEngine:
         self._changed: dict[StageRequest, asyncio.Event] = {}
         self._group = asyncio.TaskGroup()
         self._generating = 0
+        self._ending = False
 
     async def run(self) -> None:
-        """Raises ModelDied, also for a model that hangs, after every open request has been told."""
+        """Raises ModelDied in a group, also for a model that hangs, after every open request has been told."""
         async with self._group:
             hung = f"the language model hangs: nothing has come from it for {self._hang_limit_s:g} s"
             self._group.create_task(self._end_after(self._model.died(), "the language model's process died"))
             self._group.create_task(self._end_after(self._watch.hung.wait(), hung))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._ending = True
 
     async def _end_after(self, event: Awaitable[object], reason: str) -> None:
         await event
+        self._ending = True
         for request in list(self._tasks):
             self.fail(request, ErrorKind.ENGINE, reason)
         raise ModelDied(reason)
 
     @property
     def free_slots(self) -> int:
-        return self._slots - len(self._tasks)
+        return 0 if self._ending else self._slots - len(self._tasks)
 
     def submit(self, request: StageRequest) -> None:
         self._changed[request] = asyncio.Event()
@@ -98,6 +105,7 @@ class ArEngine:
         self._tasks.pop(request, None)
         self._changed.pop(request, None)
         request.closed.set()
+        self.slot_freed()
 
     async def _serve(self, request: StageRequest) -> None:
         farewell = await self._answer(request)

@@ -1,5 +1,6 @@
 """What the worker knows of an engine, whatever its execution type."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from engines.messages.to_gateway import ErrorKind, StageReport
@@ -7,19 +8,25 @@ from engines.worker.stage_request import StageRequest
 
 
 class Engine(Protocol):
+    slot_freed: Callable[[], None]
+    """The engine calls this whenever a slot has become free."""
+
     async def run(self) -> None:
-        """The engine's owner task: works until cancelled. Raises when the engine can serve no more."""
+        """The engine's owner task: works until cancelled. Raises a group of ModelDied when it can serve no more, after it has
+        told every open request."""
         ...
 
     @property
-    def free_slots(self) -> int: ...
+    def free_slots(self) -> int:
+        """None once the engine ends."""
+        ...
 
     def submit(self, request: StageRequest) -> None:
         """Open it; the caller has checked that a slot is free."""
         ...
 
     def changed(self, request: StageRequest) -> None:
-        """It has new input or new credit."""
+        """It has new input or new credit. One that the engine does not know is ignored."""
         ...
 
     def abort(self, request: StageRequest) -> None:

@@ -15,13 +15,16 @@ from engines.chunks import ChunkTiming
 from engines.logs import about
 from engines.messages.to_gateway import ErrorKind, StageReport
 from engines.models import GenerationModel, InvalidInput, Produced
+from engines.models.text import ModelDied
 from engines.payloads import Payload
 from engines.worker.batching import Ready, choose
 from engines.worker.counters import Counters
 from engines.worker.foreign import attempt, describe
+from engines.worker.inbox import Input
 from engines.worker.model_calls import flush_and_close, run_batch
-from engines.worker.spec import BatchSpec
-from engines.worker.stage_request import Input, StageRequest
+from engines.worker.progress_watch import ProgressWatch
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
+from engines.worker.stage_request import StageRequest
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +74,10 @@ class GenerationEngine:
         slots: int,
         thread: ThreadPoolExecutor,
         clock: Callable[[], float] = time.monotonic,
+        hang_limit_s: float = DEFAULT_HANG_LIMIT_S,
     ) -> None:
+        """A model of which a call takes longer than `hang_limit_s` is given up."""
+        self.slot_freed: Callable[[], None] = lambda: None
         self._model = model
         self._batch = batch
         self._slots = slots
@@ -83,8 +89,17 @@ class GenerationEngine:
         self._leaving: deque[tuple[Seat, Callable[[], None]]] = deque()
         self._in_thread: tuple[Seat, ...] = ()
         self._wake = asyncio.Event()
+        self._hang_limit_s = hang_limit_s
+        self._watch = ProgressWatch(hang_limit_s)
+        self._ending = False
 
     async def run(self) -> None:
+        """Raises ModelDied in a group when the model hangs, after every open request has been told."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._work())
+            group.create_task(self._end_when_hung())
+
+    async def _work(self) -> None:
         while True:
             self._wake.clear()
             if self._leaving:
@@ -96,7 +111,7 @@ class GenerationEngine:
 
     @property
     def free_slots(self) -> int:
-        return self._slots - len(self._seats)
+        return 0 if self._ending else self._slots - len(self._seats)
 
     def submit(self, request: StageRequest) -> None:
         seat = self._seats[request] = Seat(request)
@@ -107,12 +122,10 @@ class GenerationEngine:
         self._wake.set()
 
     def abort(self, request: StageRequest) -> None:
-        """Acknowledged when the state is closed. While the thread is busy with other requests, at once: the result of nobody's
-        step can reach this request any more, and its state is closed first thing when the thread is free."""
         request.end()
         if seat := self._seats.get(request):
             self._leave(seat, lambda: None)
-            if self._in_thread and seat not in self._in_thread:
+            if self._is_apart(seat):
                 self._release(seat)
 
     def fail(self, request: StageRequest, kind: ErrorKind, message: str) -> None:
@@ -231,20 +244,43 @@ class GenerationEngine:
         self.fail(seat.request, *describe(error))
 
     def _leave(self, seat: Seat, farewell: Callable[[], None]) -> None:
-        if not seat.leaving:
-            seat.leaving = True
+        """The farewell is said when the state is closed, or at once while the thread is busy with others."""
+        if seat.leaving:
+            return
+        seat.leaving = True
+        self._wake.set()
+        if self._is_apart(seat):
+            self._leaving.append((seat, lambda: None))
+            self._release(seat)
+            farewell()
+        else:
             self._leaving.append((seat, farewell))
-            self._wake.set()
+
+    def _is_apart(self, seat: Seat) -> bool:
+        """The thread is busy with other requests. Then one that leaves need not wait for it: nobody's step can reach it any more,
+        and its state is closed first thing when the thread is free."""
+        return bool(self._in_thread) and seat not in self._in_thread
 
     def _release(self, seat: Seat) -> None:
-        self._seats.pop(seat.request, None)
-        seat.request.closed.set()
+        if self._seats.pop(seat.request, None) is not None:
+            seat.request.closed.set()
+            self.slot_freed()
+
+    async def _end_when_hung(self) -> None:
+        await self._watch.hung.wait()
+        reason = f"the model hangs: nothing has come from it for {self._hang_limit_s:g} s"
+        self._ending = True
+        for seat in list(self._seats.values()):
+            self._release(seat)
+            seat.request.fail(ErrorKind.ENGINE, reason)
+        raise ModelDied(reason)
 
     async def _call(self, seats: tuple[Seat, ...], function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in the engine's thread, on behalf of `seats`."""
         self._in_thread = seats
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
+            with self._watch.waiting():
+                return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
         finally:
             self._in_thread = ()
 

@@ -29,9 +29,9 @@ async def load_engine(stage: Stage, spec: StageSpec) -> Engine:
         text_model = await loop.run_in_executor(thread, _load_text_model, spec)
         thread.shutdown(wait=False)
         await text_model.warm_up()
-        return ArEngine(spec.stage, text_model, spec.slots)
+        return ArEngine(spec.stage, text_model, spec.slots, hang_limit_s=spec.hang_limit_s)
     model = await loop.run_in_executor(thread, _load_generation_model, spec)
-    return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread)
+    return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread, hang_limit_s=spec.hang_limit_s)
 
 
 def _load_text_model(spec: StageSpec):

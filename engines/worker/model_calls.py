@@ -1,6 +1,7 @@
 """What a GENERATION engine runs inside its thread."""
 
 import time
+from traceback import clear_frames
 from typing import NamedTuple, TypeAlias
 
 from engines.models import GenerationModel, Produced
@@ -26,6 +27,9 @@ def run_batch(model: GenerationModel[object], batch: list[tuple[object, Payload]
     """When the model raises for a batch, its rows run one by one, so that only the guilty one fails."""
     started = time.perf_counter()
     answer = attempt(model.run, batch)
+    if isinstance(answer, Exception):
+        # Its traceback would keep what the failed call had allocated, and so fail the rows after it when that was all the memory.
+        clear_frames(answer.__traceback__)
     if isinstance(answer, Exception) and len(batch) > 1:
         outcomes = [run_batch(model, [row]).outcomes[0] for row in batch]
     elif isinstance(answer, Exception):

@@ -5,15 +5,18 @@ import logging
 import textwrap
 from collections.abc import Callable
 
-from engines.connectors import Connector
-from engines.messages.to_gateway import ErrorKind, StageState, StageStatus
+from engines.connectors.process import Connectors
+from engines.messages.to_gateway import ErrorKind, StageReport, StageState, StageStatus
 from engines.messages.to_worker import Submit
-from engines.pipeline import Bridge, BridgeFactory, Pipeline, PipelineError
+from engines.models.text import ModelDied
+from engines.pipeline import Pipeline
 from engines.worker.engine import Engine
 from engines.worker.foreign import attempt, attempt_async, describe
 from engines.worker.loading import EngineFactory
+from engines.worker.slots import Refused, Slots
 from engines.worker.spec import StageSpec
 from engines.worker.stage_request import Outlet, StageRequest
+from engines.worker.ways_in import ways_in
 
 LONGEST_REASON_CHARS = 400
 RELOAD_S = 60.0
@@ -22,21 +25,12 @@ RELOAD_S = 60.0
 log = logging.getLogger(__name__)
 
 
-class Refused(Exception):
-    """The stage does not open the request."""
-
-    def __init__(self, kind: ErrorKind, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-
-
 class StageHost:
     def __init__(
         self,
         pipeline: Pipeline,
         spec: StageSpec,
-        connector: Connector,
+        connectors: Connectors,
         load: EngineFactory,
         announce: Callable[[StageStatus], None],
     ) -> None:
@@ -45,10 +39,11 @@ class StageHost:
         """Set when loading has ended, well or badly."""
         self.status = StageStatus(spec.stage, StageState.LOADING, spec.slots, f"loading {spec.model}")
         self.engine: Engine | None = None
+        self._slots: Slots | None = None
         self._pipeline = pipeline
         self._stage = pipeline.stage(spec.stage)
         self._spec = spec
-        self._connector = connector
+        self._connectors = connectors
         self._load = load
         self._announce = announce
 
@@ -59,11 +54,18 @@ class StageHost:
         while engine is None:
             await asyncio.sleep(RELOAD_S)
             engine = await self._try_to_load()
-        self.engine = engine
+        self.engine, self._slots = engine, Slots(self._spec.stage, self._spec.slots, engine)
         async with asyncio.TaskGroup() as group:
-            group.create_task(engine.run())
+            group.create_task(self._work(engine, self._slots))
             # The second task starts after the first, so the engine runs when the first request comes.
             group.create_task(self._ready())
+
+    async def _work(self, engine: Engine, slots: Slots) -> None:
+        try:
+            await engine.run()
+        except* ModelDied as died:
+            slots.close(str(died.exceptions[0]))
+            raise
 
     async def _try_to_load(self) -> Engine | None:
         outcome = await attempt_async(self._load(self._stage, self._spec))
@@ -75,38 +77,41 @@ class StageHost:
         self._become(StageState.FAILED, reason)
         return None
 
-    def admit(self, submit: Submit, outlet: Outlet) -> tuple[Engine, StageRequest]:
-        """Raises Refused."""
-        if self.engine is None or self.status.state is not StageState.READY:
-            if self.status.state is StageState.FAILED:
-                raise Refused(ErrorKind.ENGINE, f"stage {submit.stage!r} cannot be loaded: {self.status.note}")
-            raise Refused(ErrorKind.OVERLOADED, f"stage {submit.stage!r} is not ready yet: {self.status.note}")
+    def admit(self, submit: Submit, outlet: Outlet) -> StageRequest:
+        """Open it, or let it wait for a slot. Raises Refused."""
+        slots = self._ready_slots(submit.stage)
+        self._check(submit)
+        request = self._request(submit, outlet, slots)
+        slots.enter(request)
+        return request
+
+    def report(self) -> StageReport | None:
+        """None: the stage does not serve."""
+        return self._slots.report() if self._slots else None
+
+    def _ready_slots(self, stage: str) -> Slots:
+        if self._slots is not None and self.status.state is StageState.READY:
+            return self._slots
+        if self.status.state is StageState.FAILED:
+            raise Refused(ErrorKind.ENGINE, f"stage {stage!r} cannot be loaded: {self.status.note}")
+        raise Refused(ErrorKind.OVERLOADED, f"stage {stage!r} is not ready yet: {self.status.note}")
+
+    def _check(self, submit: Submit) -> None:
         if submit.pipeline != self._pipeline.name:
             raise Refused(ErrorKind.INVALID, f"pipeline: expected {self._pipeline.name!r}, got {submit.pipeline!r}")
         if not isinstance(submit.parameters, self._stage.parameters):
             expected, got = self._stage.parameters.__name__, type(submit.parameters).__name__
             raise Refused(ErrorKind.INVALID, f"parameters of stage {submit.stage!r}: expected {expected}, got {got}")
-        bridge = self._bridge(submit)
-        if self.engine.free_slots <= 0:
-            raise Refused(ErrorKind.OVERLOADED, f"stage {submit.stage!r}: all {self.status.slots} slots are taken")
-        request = StageRequest(submit, self._stage.emits, bridge, outlet, self._connector)
-        self.engine.submit(request)
-        return self.engine, request
 
-    def _bridge(self, submit: Submit) -> Bridge | None:
+    def _request(self, submit: Submit, outlet: Outlet, slots: Slots) -> StageRequest:
         try:
-            factory = self._factory(submit.upstreams)
-        except PipelineError as unknown:
-            raise Refused(ErrorKind.INVALID, f"upstreams: {unknown}") from unknown
-        if factory is None:
-            return None
-        bridge = attempt(factory, submit.parameters)
-        if isinstance(bridge, Exception):
-            raise Refused(*describe(bridge)) from bridge
-        return bridge
-
-    def _factory(self, upstreams: tuple[str, ...]) -> BridgeFactory | None:
-        return self._pipeline.edge(upstreams[0], self._stage.name).bridge if upstreams else self._stage.intake
+            connector = self._connectors.named(submit.connector)
+        except ValueError as unknown:
+            raise Refused(ErrorKind.INVALID, str(unknown)) from unknown
+        ways = attempt(ways_in, self._pipeline, submit)
+        if isinstance(ways, Exception):
+            raise Refused(*describe(ways)) from ways
+        return StageRequest(submit, self._stage.emits, ways, connector, self._connectors, outlet, slots)
 
     async def _ready(self) -> None:
         self._become(StageState.READY, "")

@@ -1,18 +1,23 @@
-"""One stage of one request while it lives in this worker: its inbox, its credit and its voice towards the gateway."""
+"""One stage of one request while it lives in this worker, between the gateway that sent it and the engine that works on it."""
 
 import asyncio
+import time
 from collections import deque
-from typing import NamedTuple, Protocol
+from collections.abc import Coroutine
+from typing import Protocol
 
 from engines.chunks import Chunk, ChunkTiming
 from engines.connectors import Connector
-from engines.connectors.contents import Key
-from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import Emit, ErrorKind, Failed, Taken, ToGateway
-from engines.messages.to_worker import PUSH_WINDOW, Submit
-from engines.models import InvalidInput
+from engines.messages.to_worker import Push, Submit
 from engines.payloads import Payload
-from engines.pipeline import Bridge
+from engines.worker.arrivals import Arrivals, Reader
+from engines.worker.foreign import attempt, describe
+from engines.worker.inbox import Inbox, Input
+from engines.worker.voice import Product, Voice
+from engines.worker.ways_in import WaysIn
+
+LONGEST_MESSAGE_CHARS = 2_000
 
 
 class Outlet(Protocol):
@@ -27,146 +32,147 @@ class Outlet(Protocol):
         """Raises FrameTooLarge."""
         ...
 
+    def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """A task that ends with the connection at the latest."""
+        ...
+
     def forget(self, request: "StageRequest") -> None:
-        """The request has said its last word."""
-        ...
-
-    def give_up(self, request: "StageRequest", kind: ErrorKind, message: str) -> None:
-        """Have its engine fail the request: free what it holds, then say Failed."""
+        """The request has said its last word, and none of its payloads is left."""
         ...
 
 
-class Input(NamedTuple):
-    """`pushed_at` is in seconds of the engine's clock; `completes_push`: the last input that came out of one Push."""
+class Keeper(Protocol):
+    """Who grants the slots. Each of these also concerns requests that wait for one, and none of them raises."""
 
-    payload: Payload
-    pushed_at: float
-    completes_push: bool
+    def changed(self, request: "StageRequest") -> None:
+        """It has new input or new credit."""
+        ...
 
+    def abort(self, request: "StageRequest") -> None:
+        """Silence it now, free what it holds, then set its `closed`. Idempotent."""
+        ...
 
-class Product(NamedTuple):
-    payload: Payload
-    pts: float
-    final: bool
-    timing: ChunkTiming
+    def fail(self, request: "StageRequest", kind: ErrorKind, message: str) -> None:
+        """Free what it holds, then say Failed."""
+        ...
 
 
 class StageRequest:
-    """Belongs to the worker's event loop. Once `over`, it is silent: everything said or pushed is dropped.
+    """Belongs to the worker's event loop. Once `over`, it is silent: everything said or pushed is dropped. Payloads that it has
+    put may stay until they are granted, or until it is aborted.
 
-    Its engine sets `closed` when it holds nothing of the request any more.
+    `closed` is set when no engine holds anything of the request any more.
     """
 
-    def __init__(self, submit: Submit, emits: str, bridge: Bridge | None, outlet: Outlet, connector: Connector) -> None:
+    def __init__(
+        self, submit: Submit, emits: str, ways_in: WaysIn, connector: Connector, reader: Reader, outlet: Outlet, keeper: Keeper
+    ) -> None:
         self.submit = submit
-        self.inputs: deque[Input] = deque()
-        """Bounded by PUSH_WINDOW pushes; overflow policy: refuse (the gateway broke the contract)."""
-        self.input_ended_at: float | None = None
         self.over = False
         self.closed = asyncio.Event()
-        self._emits = emits
-        self._bridge = bridge
+        self.gateway = outlet.namespace
         self._outlet = outlet
-        self._connector = connector
-        self._untaken_pushes = 0
-        self._credit = submit.window
-        self._seq = 0
+        self._keeper = keeper
         self._unsendable = False
         """A chunk could not be sent: only Failed is to come."""
-        self._unsent: deque[Product] = deque()
-        """What one step made beyond the credit: bounded, because no step is run without credit."""
+        scope = f"{self.gateway}/{submit.request_id}/{submit.fence}/{submit.stage}"
+        self._inbox = Inbox(submit.stage, ways_in, self._taken)
+        self._arrivals = Arrivals(reader, outlet.spawn, self._feed, self._give_up)
+        self._voice = Voice(submit, emits, scope, connector, self._emit)
+
+    # what its engine sees
+
+    @property
+    def inputs(self) -> deque[Input]:
+        return self._inbox.inputs
+
+    @property
+    def input_ended_at(self) -> float | None:
+        return self._inbox.ended_at
 
     @property
     def may_emit(self) -> bool:
-        return self._credit > 0
-
-    def push(self, payload: Payload, *, final: bool, now: float) -> None:
-        """Raises InvalidInput, and whatever the bridge raises."""
-        if self.input_ended_at is not None:
-            raise InvalidInput(f"stage {self.submit.stage!r}: expected no input after the final one, got more")
-        if self._untaken_pushes >= PUSH_WINDOW:
-            raise InvalidInput(f"stage {self.submit.stage!r}: expected at most {PUSH_WINDOW} pushes not yet taken, got more")
-        inputs = self._bridged(payload, final=final)
-        self._untaken_pushes += 1
-        for position, bridged in enumerate(inputs, start=1):
-            self.inputs.append(Input(bridged, now, completes_push=position == len(inputs)))
-        if not inputs:
-            self._taken()
-        if final:
-            self.input_ended_at = now
+        return self._voice.may_emit
 
     def take(self) -> Input:
-        """The oldest input; the gateway may push another one for it."""
-        oldest = self.inputs.popleft()
-        if oldest.completes_push:
-            self._taken()
-        return oldest
+        """The oldest input."""
+        return self._inbox.take()
 
     def produce(self, payload: Payload, timing: ChunkTiming, *, pts: float = 0.0, final: bool = False) -> None:
         """Emit now, or as soon as the gateway grants it. With `final` the request is over once that chunk is out."""
         if not self.over and not self._unsendable:
-            self._unsent.append(Product(payload, pts, final, timing))
-            self._send_granted()
-
-    def grant(self, count: int) -> None:
-        self._credit += count
-        self._send_granted()
+            self._voice.add(Product(payload, pts, final, timing))
+            self._speak()
 
     def fail(self, kind: ErrorKind, message: str) -> None:
         if not self.over:
-            self._outlet.send(Failed(self.submit.request_id, self.submit.stage, kind, message))
+            self._outlet.send(Failed(self.submit.request_id, self.submit.stage, kind, printable(message)))
             self.end()
 
     def end(self) -> None:
-        """Say nothing from here on."""
+        """Say nothing from here on, and keep nothing. Idempotent."""
+        self._fall_silent()
+        self._voice.forget()
+        self._outlet.forget(self)
+
+    # what its gateway says
+
+    def push(self, push: Push) -> None:
+        """Input for a request that is over is dropped: its end and this message have crossed."""
+        if self.over:
+            return
+        refused = attempt(self._inbox.expect, push.source, final=push.final)
+        if isinstance(refused, Exception):
+            self._give_up(refused)
+        else:
+            self._arrivals.add(push)
+
+    def grant(self, count: int) -> None:
+        self._voice.grant(count)
+        if self.over:
+            self._forget_if_nothing_is_held()
+        elif not self._unsendable:
+            self._speak()
+            self._keeper.changed(self)
+
+    def abort(self) -> None:
+        self._keeper.abort(self)
+
+    # what becomes of that
+
+    def _feed(self, push: Push, payload: Payload) -> None:
         if not self.over:
-            self.over = True
-            self.inputs.clear()
-            self._unsent.clear()
-            self._connector.cleanup(self._scope)
-            self._outlet.forget(self)
+            self._inbox.feed(push.source, payload, final=push.final, now=time.monotonic())
+            self._keeper.changed(self)
 
-    @property
-    def _scope(self) -> str:
-        return f"{self._outlet.namespace}/{self.submit.request_id}/{self.submit.fence}/{self.submit.stage}"
+    def _taken(self, source: str) -> None:
+        self._outlet.send(Taken(self.submit.request_id, self.submit.stage, source, 1))
 
-    def _bridged(self, payload: Payload, *, final: bool) -> list[Payload]:
-        something = bool(payload.text or payload.arrays or payload.attributes)
-        if self._bridge is None:
-            return [payload] if something else []
-        inputs = self._bridge.feed(payload) if something else []
-        return [*inputs, *self._bridge.finish()] if final else inputs
+    def _speak(self) -> None:
+        done = attempt(self._voice.speak)
+        if isinstance(done, Exception):
+            self._unsendable = True
+            self._keeper.fail(self, ErrorKind.ENGINE, f"chunk {self._voice.emitted}: {describe(done)[1]}")
+        elif done:
+            self._fall_silent()
+            self._forget_if_nothing_is_held()
 
-    def _taken(self) -> None:
-        self._untaken_pushes -= 1
-        self._outlet.send(Taken(self.submit.request_id, self.submit.stage, next(iter(self.submit.upstreams), ""), 1))
+    def _emit(self, chunk: Chunk) -> None:
+        self._outlet.send(Emit(chunk))
 
-    def _send_granted(self) -> None:
-        while self._unsent and self._credit > 0:
-            product = self._unsent.popleft()
-            self._credit -= 1
-            try:
-                self._outlet.send(Emit(self._chunk(product)))
-            except FrameTooLarge as too_large:
-                self._unsendable = True
-                self._unsent.clear()
-                self._outlet.give_up(self, ErrorKind.ENGINE, f"chunk {self._seq}: {too_large}")
-                return
-            self._seq += 1
-            if product.final:
-                self.end()
+    def _give_up(self, error: Exception) -> None:
+        self._keeper.fail(self, *describe(error))
 
-    def _chunk(self, product: Product) -> Chunk:
-        submit = self.submit
-        return Chunk(
-            request_id=submit.request_id,
-            fence=submit.fence,
-            epoch=submit.epoch,
-            stage=submit.stage,
-            seq=self._seq,
-            kind=self._emits,
-            content=self._connector.put(Key(self._scope, self._seq), product.payload),
-            pts=product.pts,
-            final=product.final,
-            timing=product.timing,
-        )
+    def _fall_silent(self) -> None:
+        self.over = True
+        self._arrivals.stop()
+        self._inbox.inputs.clear()
+
+    def _forget_if_nothing_is_held(self) -> None:
+        if not self._voice.holds_payloads:
+            self.end()
+
+
+def printable(message: str) -> str:
+    """What a model says of its failure, so that it fits into a message whatever it is."""
+    return message[:LONGEST_MESSAGE_CHARS].encode(errors="replace").decode()

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from engines.chunks import Chunk
-from engines.connectors.contents import Inline
+from engines.connectors.contents import Content, Inline
 from engines.messages import to_gateway, to_worker
 from engines.messages.framing import FrameReader, frame
-from engines.messages.to_gateway import Emit, Report, StageState, StatusChanged, ToGateway, Welcome
+from engines.messages.to_gateway import Emit, Failed, Report, StageState, StatusChanged, ToGateway, Welcome
 from engines.messages.to_worker import Grant, Hello, Probe, Push, ServiceClass, Submit, ToWorker
 from engines.parameters import Activity, Parameters
 from engines.payloads import Payload
@@ -62,10 +62,11 @@ class FakeGateway:
         wait_ms: float = 0.0,
         service_class: ServiceClass = ServiceClass.INTERACTIVE,
         pipeline: str = "test",
+        connector: str = "inline",
     ) -> None:
         chosen = parameters if parameters is not None else Activity()
         who = (7, 3, "session", service_class)
-        self.send(Submit(request_id, pipeline, stage, upstreams, *who, chosen, window, window_bytes, wait_ms))
+        self.send(Submit(request_id, pipeline, stage, upstreams, *who, chosen, window, window_bytes, wait_ms, connector))
 
     def push(
         self, request_id: str, *texts: str, stage: str = "echo", source: str = "", final: bool = False, key: str = ""
@@ -75,25 +76,33 @@ class FakeGateway:
         for position, payload in enumerate(payloads, start=1):
             self.send(Push(request_id, stage, source, Inline(payload), final and position == len(payloads)))
 
+    def hand(self, request_id: str, *contents: Content, stage: str = "echo", source: str = "", final: bool = False) -> None:
+        """One push a content, wherever its payload lies; with `final` the last one ends the input."""
+        for position, content in enumerate(contents, start=1):
+            self.send(Push(request_id, stage, source, content, final and position == len(contents)))
+
     def grant(self, request_id: str, count: int = 1, stage: str = "echo") -> None:
         self.send(Grant(request_id, stage, count))
 
     async def next(self, kind: type[M], where: Callable[[M], bool] = lambda _: True) -> M:
         """The oldest unread message of this kind; the others stay unread."""
-        for waiting in self.unread:
-            if isinstance(waiting, kind) and where(waiting):
-                self.unread.remove(waiting)
-                return waiting
-        while True:
-            message = await self._frames.next()
-            if message is None:
-                raise ConnectionError("the worker hung up")
-            if isinstance(message, kind) and where(message):
-                return message
-            self.unread.append(message)
+        return cast("M", await self._first(lambda message: isinstance(message, kind) and where(message)))
 
-    async def chunk(self, request_id: str) -> Chunk:
-        return (await self.next(Emit, lambda emit: emit.chunk.request_id == request_id)).chunk
+    async def chunk(self, request_id: str, stage: str = "") -> Chunk:
+        """The next of this request, of any stage unless one is named. Its failure is raised."""
+
+        def of_it(message: ToGateway) -> bool:
+            match message:
+                case Emit(chunk):
+                    return chunk.request_id == request_id and stage in ("", chunk.stage)
+                case Failed():
+                    return message.request_id == request_id and stage in ("", message.stage)
+                case _:
+                    return False
+
+        message = await self._first(of_it)
+        assert isinstance(message, Emit), message
+        return message.chunk
 
     async def chunks(self, request_id: str) -> list[Chunk]:
         """All that are to come, to the final one."""
@@ -105,11 +114,15 @@ class FakeGateway:
     async def texts(self, request_id: str) -> list[str]:
         return [payload(chunk).text for chunk in await self.chunks(request_id)]
 
+    async def heard(self) -> Report:
+        """Once the worker has handled everything sent so far: messages are handled in order."""
+        self.send(Probe())
+        return await self.next(Report)
+
     async def idle(self) -> None:
         """Until the worker's engines hold nothing, of nobody: a model has closed a little before its slot is free."""
         while True:
-            self.send(Probe())
-            report = await self.next(Report)
+            report = await self.heard()
             if all(stage.active == 0 for stage in report.stages):
                 return
 
@@ -122,3 +135,16 @@ class FakeGateway:
         self.writer.close()
         with suppress(ConnectionError):
             await self.writer.wait_closed()
+
+    async def _first(self, wanted: Callable[[ToGateway], bool]) -> ToGateway:
+        for waiting in self.unread:
+            if wanted(waiting):
+                self.unread.remove(waiting)
+                return waiting
+        while True:
+            message = await self._frames.next()
+            if message is None:
+                raise ConnectionError("the worker hung up")
+            if wanted(message):
+                return message
+            self.unread.append(message)

@@ -1,6 +1,7 @@
 """A connector whose payloads must be fetched, and come when a test lets them."""
 
 import asyncio
+import itertools
 
 from engines.connectors import PayloadLost
 from engines.connectors.contents import Content, Key, Remote
@@ -20,6 +21,7 @@ class RemotePayloads:
         self.kept: dict[tuple[str, int], Payload] = {}
         self.held: set[str] = set()
         self.fetching = 0
+        self._numbers = itertools.count()
         self._moved = asyncio.Condition()
 
     def put(self, key: Key, payload: Payload) -> Content:
@@ -36,15 +38,25 @@ class RemotePayloads:
                 await self._moved.wait_for(lambda: text not in self.held)
             finally:
                 self.fetching -= 1
+                self._moved.notify_all()
         if (key.scope, key.seq) not in self.kept:
             raise PayloadLost(key, "scripted")
         return self.kept[key.scope, key.seq]
+
+    def offer(self, text: str) -> Content:
+        """Of a producer elsewhere."""
+        return self.put(Key("elsewhere", next(self._numbers)), Payload(text))
 
     def lose(self, content: Content) -> None:
         """Whoever fetches it later finds nothing."""
         assert isinstance(content, Remote)
         key = content.outline.key
         del self.kept[key.scope, key.seq]
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """Of what stages put, not of what is offered to them."""
+        return [key for key in self.kept if key[0] != "elsewhere"]
 
     async def release(self, text: str) -> None:
         async with self._moved:

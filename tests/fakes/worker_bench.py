@@ -4,19 +4,27 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from engines.bridges.transcript_prompt import TranscriptPrompt
+from engines.connectors.process import Connectors
+from engines.models import GenerationModel
 from engines.models.text import ModelDied
 from engines.parameters import Activity, Generation
 from engines.pipeline import Edge, ExecutionType, Output, Pipeline, Stage
-from engines.worker.ar import HANG_LIMIT_S, ArEngine
+from engines.worker.ar import ArEngine
 from engines.worker.engine import Engine
 from engines.worker.generation import GenerationEngine
 from engines.worker.listening import listener
 from engines.worker.server import Worker
-from engines.worker.spec import BatchSpec, StageSpec, WorkerSpec
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, StageSpec, WorkerSpec
+from fakes.echoing import EchoingModel
 from fakes.gateway import FakeGateway
+from fakes.joins import Marked, Pairs
 from fakes.models import ScriptedModel, ScriptedTextModel
+from fakes.remote_payloads import RemotePayloads
+
+ARENA_BYTES = 1 << 20
 
 PIPELINE = Pipeline(
     name="test",
@@ -24,8 +32,17 @@ PIPELINE = Pipeline(
         Stage("echo", ExecutionType.GENERATION, emits="echo", parameters=Activity),
         Stage("joined", ExecutionType.GENERATION, emits="echo", parameters=Activity, intake=TranscriptPrompt),
         Stage("writer", ExecutionType.AR, emits="text", parameters=Generation),
+        Stage("blobs", ExecutionType.GENERATION, emits="blobs", parameters=Activity),
+        Stage("mixed", ExecutionType.GENERATION, emits="echo", parameters=Activity),
+        Stage("paired", ExecutionType.GENERATION, emits="echo", parameters=Activity, join=Pairs),
     ),
-    edges=(Edge("echo", "writer", TranscriptPrompt),),
+    edges=(
+        Edge("echo", "writer", TranscriptPrompt),
+        Edge("echo", "mixed", Marked),
+        Edge("joined", "mixed", Marked),
+        Edge("echo", "paired", Marked),
+        Edge("joined", "paired", Marked),
+    ),
     outputs=(Output("text", "writer"),),
 )
 
@@ -37,9 +54,13 @@ class Bench:
         self.socket = folder / "sockets" / "worker"
         self.model = ScriptedModel(asyncio.get_running_loop())
         self.text_model = ScriptedTextModel()
+        self.models: dict[str, GenerationModel[Any]] = {"echo": self.model, "blobs": EchoingModel()}
+        """By stage; those that are not named are ScriptedModels."""
         self.batch = BatchSpec()
         self.slots = 8
-        self.hang_limit_s = HANG_LIMIT_S
+        self.hang_limit_s = DEFAULT_HANG_LIMIT_S
+        self.remote = RemotePayloads()
+        self.connectors = Connectors(ARENA_BYTES, {self.remote.name: self.remote})
         self.broken = ""
         """The stage whose model cannot be loaded."""
         self.loading_may_end = asyncio.Event()
@@ -63,9 +84,9 @@ class Bench:
     def start(self) -> Path:
         if self.running is not None:
             return self.socket
-        stages = tuple(StageSpec(name, "scripted", "", self.slots, self.batch) for name in ("echo", "joined", "writer"))
+        stages = tuple(StageSpec(stage.name, "scripted", "", self.slots, self.batch) for stage in PIPELINE.stages)
         spec = WorkerSpec("bench", "test", str(self.socket), stages)
-        self._worker = Worker(spec, PIPELINE, self._load)
+        self._worker = Worker(spec, PIPELINE, self.connectors, self._load)
         self.running = asyncio.create_task(self._worker.run(listener(spec)))
         return self.socket
 
@@ -79,6 +100,7 @@ class Bench:
                 await self.running
         if self._worker is not None:
             self._worker.shutdown()
+        self.connectors.close()
 
     async def model_died(self) -> bool:
         """Waits until the worker has ended by itself; whether that was why."""
@@ -97,5 +119,6 @@ class Bench:
             raise FileNotFoundError("no weights")
         if stage.execution is ExecutionType.AR:
             return ArEngine(spec.stage, self.text_model, spec.slots, hang_limit_s=self.hang_limit_s)
-        model = self.model if spec.stage == "echo" else ScriptedModel()
-        return GenerationEngine(spec.stage, model, spec.batch, spec.slots, ThreadPoolExecutor(1, thread_name_prefix=spec.stage))
+        model = self.models.get(spec.stage) or ScriptedModel()
+        thread = ThreadPoolExecutor(1, thread_name_prefix=spec.stage)
+        return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread, hang_limit_s=self.hang_limit_s)

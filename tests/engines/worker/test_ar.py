@@ -43,7 +43,7 @@ async def test_deltas_stream_and_the_final_chunk_carries_the_usage(bench: Bench)
 async def test_the_transcript_becomes_the_last_user_message(bench: Bench) -> None:
     gateway = await bench.gateway()
     gateway.submit("r", "writer", upstreams=("echo",), parameters=Generation((SYSTEM,)))
-    gateway.push("r", "where is", " the sea", stage="writer", final=True)
+    gateway.push("r", "where is", " the sea", stage="writer", source="echo", final=True)
     assert await gateway.texts("r") == ["where", "is", "the", "sea"]
     assert bench.text_model.conversations == [[SYSTEM, Message("user", "where is the sea")]]
 
@@ -51,7 +51,7 @@ async def test_the_transcript_becomes_the_last_user_message(bench: Bench) -> Non
 async def test_silence_upstream_gives_an_empty_answer_without_asking_the_model(bench: Bench) -> None:
     gateway = await bench.gateway()
     gateway.submit("r", "writer", upstreams=("echo",), parameters=Generation((SYSTEM,)))
-    gateway.push("r", stage="writer", final=True)
+    gateway.push("r", stage="writer", source="echo", final=True)
     (only,) = await gateway.chunks("r")
     assert payload(only).attributes["completion_tokens"] == 0
     assert bench.text_model.conversations == []

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Report, Taken
-from engines.messages.to_worker import PUSH_WINDOW, Abort, Probe, ServiceClass
+from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Taken
+from engines.messages.to_worker import PUSH_WINDOW, Abort, ServiceClass
 from engines.parameters import Activity
 from engines.worker.spec import BatchSpec
-from fakes.gateway import FakeGateway, payload
+from fakes.gateway import payload
 from fakes.worker_bench import Bench
 
 
@@ -33,7 +33,7 @@ async def test_requests_share_steps_with_at_most_one_input_each(bench: Bench) ->
     assert await bench.model.step_begins() == ["a1"]
     gateway.push("b", "b1", "b2", final=True)
     gateway.push("c", "c1", final=True)
-    await _received(gateway)
+    await gateway.heard()
     bench.model.release()
     assert await asyncio.gather(*(gateway.texts(name) for name in "a")) == [["a1", "a2", ""]]
     assert await gateway.texts("b") == ["b1", "b2", ""]
@@ -54,7 +54,7 @@ async def test_max_bounds_a_step_and_keys_part_it(bench: Bench) -> None:
     for name, key in (("a", "x"), ("b", "y"), ("c", "x"), ("d", "x")):
         gateway.submit(name)
         gateway.push(name, name, key=key, final=True)
-    await _received(gateway)
+    await gateway.heard()
     bench.model.release()
     for name in "abcd":
         assert await gateway.texts(name) == [name, ""]
@@ -85,7 +85,7 @@ async def test_what_is_ahead_of_its_listener_waits_for_who_has_heard_nothing(ben
     gateway.push("talkative", "more", final=True)
     gateway.submit("new")
     gateway.push("new", "first", "second", final=True)
-    await _received(gateway)
+    await gateway.heard()
     bench.model.release()
     await gateway.texts("talkative")
     assert bench.model.batches[2:] == [["first"], ["second"], ["more"]]
@@ -101,7 +101,7 @@ async def test_control_goes_before_batch(bench: Bench) -> None:
     for service_class in (ServiceClass.BATCH, ServiceClass.INTERACTIVE, ServiceClass.CONTROL):
         gateway.submit(service_class, service_class=service_class)
         gateway.push(service_class, service_class, final=True)
-    await _received(gateway)
+    await gateway.heard()
     bench.model.release()
     await gateway.texts("batch")
     assert bench.model.batches[1:] == [["control"], ["interactive"], ["batch"]]
@@ -128,7 +128,7 @@ async def test_what_a_step_makes_beyond_the_credit_is_held_back(bench: Bench) ->
     gateway.push("r", "many", "b", final=True)
     await gateway.chunk("r")
     await gateway.chunk("r")
-    await _received(gateway)
+    await gateway.heard()
     assert not any(isinstance(message, Emit) for message in gateway.unread)
     assert bench.model.batches == [["many"]]
     gateway.grant("r", 3)
@@ -144,7 +144,7 @@ async def test_a_raising_row_fails_alone(bench: Bench) -> None:
     for name in ("good", "raise", "invalid"):
         gateway.submit(name)
         gateway.push(name, name, final=True)
-    await _received(gateway)
+    await gateway.heard()
     bench.model.release()
     assert await gateway.texts("good") == ["good", ""]
     raised = await gateway.next(Failed, lambda failed: failed.request_id == "raise")
@@ -180,7 +180,7 @@ async def test_abort_during_its_own_step_drops_the_result_and_is_acknowledged_wh
     gateway.push("r", "a", "b")
     await bench.model.step_begins()
     gateway.send(Abort("r"), Abort("r"))
-    await _received(gateway)
+    await gateway.heard()
     assert not any(isinstance(message, Aborted) for message in gateway.unread)
     bench.model.release()
     await gateway.next(Aborted)
@@ -260,16 +260,9 @@ async def test_counters(bench: Bench) -> None:
     gateway.submit("r")
     gateway.push("r", "many", "a", final=True)
     await gateway.texts("r")
-    gateway.send(Probe())
-    report = await gateway.next(Report)
+    report = await gateway.heard()
     echo = next(stage for stage in report.stages if stage.stage == "echo")
     assert (echo.steps, echo.items, echo.produced, echo.emitted, echo.units) == (2, 2, 4, 5, "texts")
     assert (echo.active, echo.queued, echo.slots) == (0, 0, 8)
     assert set(echo.step_ms_by_batch) == {1}
     assert report.rss_bytes > 1 << 20
-
-
-async def _received(gateway: FakeGateway) -> None:
-    """The worker has handled everything sent so far: messages are handled in order."""
-    gateway.send(Probe())
-    await gateway.next(Report)

@@ -143,7 +143,9 @@ async def test_a_second_hello_or_submit_of_an_open_request_breaks_the_protocol(b
 async def test_what_cannot_be_opened_is_invalid_and_says_why(bench: Bench) -> None:
     gateway = await bench.gateway()
     gateway.submit("r", "nowhere")
-    assert (await gateway.next(Failed)).message == "stage: expected one of echo, joined, writer, got 'nowhere'"
+    assert (
+        await gateway.next(Failed)
+    ).message == "stage: expected one of echo, joined, writer, blobs, mixed, paired, got 'nowhere'"
     gateway.submit("r", parameters=EndOfTurn())
     assert (await gateway.next(Failed)).message == "parameters of stage 'echo': expected Activity, got EndOfTurn"
     gateway.submit("r", upstreams=("writer",))
@@ -169,7 +171,7 @@ async def test_a_chunk_that_fits_no_frame_ends_its_request_and_frees_the_slot(be
     gateway.push("glutton", "small", "huge", "small")
     failed = await gateway.next(Failed)
     assert (failed.request_id, failed.kind) == ("glutton", ErrorKind.ENGINE)
-    assert re.fullmatch(rf"chunk 1: \d+ bytes, at most {MAX_FRAME_BYTES} fit into one message", failed.message)
+    assert re.fullmatch(rf"chunk 1: FrameTooLarge: \d+ bytes, at most {MAX_FRAME_BYTES} fit into one message", failed.message)
     gateway.submit("next")
     gateway.push("next", "fine", final=True)
     assert await gateway.texts("next") == ["fine", ""]
