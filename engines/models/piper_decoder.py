@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from engines.resampling import Samples
 CHANNELS = 192
 SAMPLES_PER_FRAME = 256
 SOURCE_RATE = 22_050
+LONGEST_PAUSE_MS = 10_000
 WARM_FRAMES = (36, 96, 168, 344)
 """A first window, the next two of the ramp, a whole sentence."""
 
@@ -78,14 +79,40 @@ class PiperDecoder:
         return self._session.run(["samples"], {"frames": frames[None]})[0].ravel()
 
     def _sound(self, state: SpokenAudio, payload: Payload) -> list[Produced] | InvalidInput:
-        window = payload.arrays.get("frames")
-        if window is None or window.dtype != "float32" or len(window.shape) != 2 or window.shape[0] != CHANNELS:
-            got = "nothing" if window is None else f"{window.dtype} of shape {window.shape}"
-            return InvalidInput(f"frames: expected float32 of shape [{CHANNELS}, t], got {got}")
-        frames = cast(NDArray[np.float32], window.numpy())
-        attributes = payload.attributes
-        left, right = int(attributes.get("left", 0)), int(attributes.get("right", 0))
-        decoded, kept = frames.shape[1], frames.shape[1] - left - right
-        samples = self.decode(frames)[left * SAMPLES_PER_FRAME : (left + kept) * SAMPLES_PER_FRAME]
-        pause_ms = int(attributes.get("pause_ms", 0)) if attributes.get("clause_final") is True else None
-        return [state.chunk(samples, pause_ms, {**attributes, "decoded": decoded}, units=kept)]
+        try:
+            window = Window.read(payload)
+        except InvalidInput as wrong:
+            return wrong
+        decoded = window.frames.shape[1]
+        kept = decoded - window.left - window.right
+        samples = self.decode(window.frames)[window.left * SAMPLES_PER_FRAME : (window.left + kept) * SAMPLES_PER_FRAME]
+        return [state.chunk(samples, window.pause_ms, {**payload.attributes, "decoded": decoded}, units=kept)]
+
+
+class Window(NamedTuple):
+    """`frames` [192, left + t + right]. `pause_ms` is the silence after the clause that ends here, None inside one."""
+
+    frames: NDArray[np.float32]
+    left: int
+    right: int
+    pause_ms: int | None
+
+    @classmethod
+    def read(cls, payload: Payload) -> "Window":
+        """Raises InvalidInput."""
+        array = payload.arrays.get("frames")
+        if array is None or array.dtype != "float32" or len(array.shape) != 2 or array.shape[0] != CHANNELS:
+            got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+            raise InvalidInput(f"frames: expected float32 of shape [{CHANNELS}, t], got {got}")
+        left = _number(payload, "left", array.shape[1])
+        right = _number(payload, "right", array.shape[1] - left)
+        ended = payload.attributes.get("clause_final") is True
+        pause_ms = _number(payload, "pause_ms", LONGEST_PAUSE_MS) if ended else None
+        return cls(cast(NDArray[np.float32], array.numpy()), left, right, pause_ms)
+
+
+def _number(payload: Payload, name: str, most: int) -> int:
+    value = payload.attributes.get(name, 0)
+    if type(value) is not int or not 0 <= value <= most:
+        raise InvalidInput(f"{name}: expected a whole number from 0 to {most}, got {value!r}")
+    return value

@@ -8,11 +8,15 @@ from engines.models.options import NetworkOptions, PiperTalkerOptions, VllmOptio
 
 
 class Family(msgspec.Struct, frozen=True):
-    """`model` is `module:Class`. `files` are patterns, each of which a folder of weights must match, and `config_keys` what its
-    config.json must have: a cheap look that finds the wrong folder, and no proof of the right one."""
+    """`model` is `module:Class`, `samples` the function that makes what the conformance suite puts through it.
+
+    `files` are patterns, each of which a folder of weights must match, and `config_keys` what its config.json must have: a cheap
+    look that finds the wrong folder, and no proof of the right one.
+    """
 
     model: str
-    options: type[NetworkOptions] | type[VllmOptions]
+    options: type[msgspec.Struct]
+    samples: str
     files: tuple[str, ...]
     config_keys: tuple[str, ...] = ()
 
@@ -31,14 +35,50 @@ class Family(msgspec.Struct, frozen=True):
 
 
 GENERATION: dict[str, Family] = {
-    "silero_vad": Family("engines.models.silero_vad:SileroVad", NetworkOptions, ("silero_vad.onnx",)),
-    "smart_turn": Family("engines.models.smart_turn:SmartTurn", NetworkOptions, ("smart-turn-v3.2-cpu.onnx",)),
-    "whisper": Family("engines.models.whisper:Whisper", WhisperOptions, ("model.bin", "tokenizer.json")),
-    "piper_talker": Family("engines.models.piper_talker:PiperTalker", PiperTalkerOptions, ("encoder.onnx", "voice.json")),
-    "piper_decoder": Family("engines.models.piper_decoder:PiperDecoder", NetworkOptions, ("decoder.onnx",)),
-    "kokoro": Family("engines.models.kokoro:Kokoro", NetworkOptions, ("model.onnx", "vocab.json", "voices/[ab]?_*.bin")),
+    "silero_vad": Family(
+        model="engines.models.silero_vad:SileroVad",
+        options=NetworkOptions,
+        samples="engines.conformance.family_samples:activity",
+        files=("silero_vad.onnx",),
+    ),
+    "smart_turn": Family(
+        model="engines.models.smart_turn:SmartTurn",
+        options=NetworkOptions,
+        samples="engines.conformance.family_samples:end_of_turn",
+        files=("smart-turn-v3.2-cpu.onnx",),
+    ),
+    "whisper": Family(
+        model="engines.models.whisper:Whisper",
+        options=WhisperOptions,
+        samples="engines.conformance.family_samples:recognition",
+        files=("model.bin", "tokenizer.json"),
+    ),
+    "piper_talker": Family(
+        model="engines.models.piper_talker:PiperTalker",
+        options=PiperTalkerOptions,
+        samples="engines.conformance.family_samples:piper_clauses",
+        files=("encoder.onnx", "voice.json"),
+    ),
+    "piper_decoder": Family(
+        model="engines.models.piper_decoder:PiperDecoder",
+        options=NetworkOptions,
+        samples="engines.conformance.family_samples:piper_frames",
+        files=("decoder.onnx",),
+    ),
+    "kokoro": Family(
+        model="engines.models.kokoro:Kokoro",
+        options=NetworkOptions,
+        samples="engines.conformance.family_samples:kokoro_clauses",
+        files=("model.onnx", "vocab.json", "voices/[ab]?_*.bin"),
+    ),
 }
 
 AR: dict[str, Family] = {
-    "vllm": Family("engines.models.vllm_text:VllmText", VllmOptions, ("config.json",), config_keys=("architectures",)),
+    "vllm": Family(
+        model="engines.models.vllm_text:VllmText",
+        options=VllmOptions,
+        samples="engines.conformance.family_samples:conversations",
+        files=("config.json",),
+        config_keys=("architectures",),
+    ),
 }

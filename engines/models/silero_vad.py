@@ -54,10 +54,8 @@ class Listening:
 
     def snapshot(self) -> Payload:
         arrays = {"waiting": self.waiting, "context": self.context, "memory": self.memory}
-        if self.resampler is None:
-            return saved(KIND, arrays, windows=self.windows, rate=0, given=0)
-        arrays["fed"], given = self.resampler.saved()
-        return saved(KIND, arrays, windows=self.windows, rate=self.resampler.source_rate, given=given)
+        rate = 0 if self.resampler is None else self.resampler.source_rate
+        return saved(KIND, arrays, self.resampler, windows=self.windows, rate=rate)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Raises InvalidInput."""
@@ -65,9 +63,9 @@ class Listening:
         self.waiting = snapshot.floats("waiting", (None,))
         self.context = snapshot.floats("context", (CONTEXT,))
         self.memory = snapshot.floats("memory", MEMORY_SHAPE)
-        if rate := snapshot.count("rate"):
-            self.resampler = _resampler(checked_rate(rate))
-            snapshot.resume(self.resampler)
+        rate = snapshot.count("rate")
+        self.resampler = _resampler(checked_rate(rate)) if rate else None
+        snapshot.resume(self.resampler)
 
     def going_back(self) -> Callable[[], None]:
         """What brings it back to where it is now."""

@@ -14,9 +14,17 @@ KIND = "snapshot"
 """The attribute that holds the kind and version: "silero_vad 1"."""
 
 
-def saved(kind: str, arrays: Mapping[str, NDArray[np.generic]] | None = None, **attributes: Scalar) -> Payload:
-    """Copies the arrays: the state may go on and change its own."""
-    copies = {name: Array.of(values.copy()) for name, values in (arrays or {}).items()}
+def saved(
+    kind: str,
+    arrays: Mapping[str, NDArray[np.float32]] | None = None,
+    resampler: StreamResampler | None = None,
+    **attributes: Scalar,
+) -> Payload:
+    """Copies the arrays: the state may go on and change its own. A resampler becomes the array `fed` and the number `given`."""
+    kept = dict(arrays or {})
+    if resampler is not None:
+        kept["fed"], attributes["given"] = resampler.saved()
+    copies = {name: Array.of(values.copy()) for name, values in kept.items()}
     return Payload(arrays=copies, attributes={KIND: kind, **attributes})
 
 
@@ -54,8 +62,10 @@ class Snapshot:
             raise InvalidInput(f"{KIND}.{name}: expected float32 of shape {shape}, got {got}")
         return cast(NDArray[np.float32], array.numpy().copy())
 
-    def resume(self, resampler: StreamResampler) -> None:
-        """With what its `saved` gave, kept as the array `fed` and the attribute `given`."""
+    def resume(self, resampler: StreamResampler | None) -> None:
+        """What was saved of a resampler like this; None: of none."""
+        if resampler is None:
+            return
         try:
             resampler.restore(self.floats("fed", (None,)), self.count("given"))
         except ValueError as wrong:

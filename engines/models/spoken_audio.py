@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from engines.models import Produced
 from engines.models.joints import ClauseJoints
 from engines.models.snapshots import Snapshot, saved
@@ -34,12 +32,9 @@ class SpokenAudio:
             self._resampler.reset()
 
     def snapshot(self) -> Payload:
-        fed, given = (np.zeros(0, np.float32), 0) if self._resampler is None else self._resampler.saved()
         last = {LAST + name: value for name, value in self._attributes.items()}
-        joints = self._joints
-        return saved(
-            KIND, {"fed": fed}, given=given, before_onset=joints.before_onset, quiet=joints.quiet, emitted=self._emitted, **last
-        )
+        joints = {"before_onset": self._joints.before_onset, "quiet": self._joints.quiet}
+        return saved(KIND, {}, self._resampler, emitted=self._emitted, **joints, **last)
 
     def restore(self, snapshot: Payload) -> None:
         """Go on where the snapshot was taken. Raises InvalidInput."""
@@ -47,8 +42,7 @@ class SpokenAudio:
         self._joints.before_onset, self._joints.quiet = known.flag("before_onset"), known.count("quiet")
         self._emitted = known.count("emitted")
         self._attributes = known.group(LAST)
-        if self._resampler is not None:
-            known.resume(self._resampler)
+        known.resume(self._resampler)
 
     def chunk(self, samples: Samples, pause_ms: int | None, attributes: Mapping[str, Scalar], units: int) -> Produced:
         """A piece of a clause, the last one with the pause that follows it. `attributes`: those named in PASSED_ON ride on it."""

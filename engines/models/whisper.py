@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import ctranslate2  # pyright: ignore[reportMissingTypeStubs]
 import msgspec
@@ -105,16 +105,16 @@ class Whisper:
         return tuple(state.prompt), context_s(pcm.shape[0] / rate)
 
     def run(self, batch: Sequence[tuple[Transcribing, Payload]]) -> list[list[Produced] | InvalidInput]:
-        audio = [heard(payload) for _, payload in batch]
+        audio = [_utterance(payload) for _, payload in batch]
         parts = [
-            (row, part) for row, samples in enumerate(audio) if not isinstance(samples, InvalidInput) for part in pieces(samples)
+            (row, part) for row, one in enumerate(audio) if not isinstance(one, InvalidInput) for part in pieces(one.samples)
         ]
         said: list[list[str]] = [[] for _ in batch]
         for (row, _), text in zip(parts, self._transcribe(batch[0][0].prompt, [part for _, part in parts]), strict=True):
             said[row].append(text)
         return [
-            samples if isinstance(samples, InvalidInput) else [_utterance(state, payload, samples, texts)]
-            for (state, payload), samples, texts in zip(batch, audio, said, strict=True)
+            utterance if isinstance(utterance, InvalidInput) else [_transcript(state, utterance, texts)]
+            for (state, _), utterance, texts in zip(batch, audio, said, strict=True)
         ]
 
     def flush(self, state: Transcribing) -> list[Produced]:
@@ -172,11 +172,25 @@ def context_s(audio_s: float) -> int:
     return max(LEAST_CONTEXT_S, math.ceil(audio_s) + ROOM_BEHIND_S)
 
 
-def _utterance(state: Transcribing, payload: Payload, samples: Samples, texts: Sequence[str]) -> Produced:
-    text = " ".join(filter(None, texts))
-    audio_s = len(samples) / RATE
+class Utterance(NamedTuple):
+    """`samples` at 16 kHz."""
+
+    samples: Samples
+    start_s: float
+
+
+def _utterance(payload: Payload) -> Utterance | InvalidInput:
     start_s = payload.attributes.get("start_s", 0.0)
+    if not isinstance(start_s, float | int) or not 0 <= start_s < math.inf:
+        return InvalidInput(f"start_s: expected seconds from 0 on, got {start_s!r}")
+    samples = heard(payload)
+    return samples if isinstance(samples, InvalidInput) else Utterance(samples, float(start_s))
+
+
+def _transcript(state: Transcribing, utterance: Utterance, texts: Sequence[str]) -> Produced:
+    text = " ".join(filter(None, texts))
     if text and state.has_spoken:
         text = " " + text
     state.has_spoken = state.has_spoken or bool(text)
-    return Produced(Payload(text=text, attributes={"audio_s": audio_s}), pts=float(start_s), units=1)
+    audio_s = len(utterance.samples) / RATE
+    return Produced(Payload(text=text, attributes={"audio_s": audio_s}), pts=utterance.start_s, units=1)

@@ -1,0 +1,60 @@
+"""What the suite puts through a model: records to fill in for a model of one's own."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TypeAlias, cast
+
+import msgspec
+
+from engines.parameters import Generation, Message, Parameters
+from engines.payloads import Payload
+
+
+class GenerationSamples(msgspec.Struct, frozen=True, kw_only=True):
+    """For a GENERATION model. `sequences` are the inputs of several requests with these `parameters`, all different; `wrong` are
+    inputs that it must answer with InvalidInput, `refused` parameters that `open` must refuse.
+
+    `reseeded` differs from `parameters` in its seed alone (None: the model draws nothing). `tolerance` is how far a number in
+    an output of a batch may be from the one alone.
+    """
+
+    parameters: Parameters
+    sequences: tuple[tuple[Payload, ...], ...]
+    wrong: tuple[Payload, ...]
+    refused: tuple[Parameters, ...] = ()
+    reseeded: Parameters | None = None
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.sequences) < 2 or min(map(len, self.sequences)) < 2:
+            raise ValueError(f"sequences: expected at least 2 of at least 2 inputs, got {[len(each) for each in self.sequences]}")
+
+
+class TextSamples(msgspec.Struct, frozen=True, kw_only=True):
+    """For an AR model. `conversations` differ; `wrong` is one that it must refuse. `parameters` let an answer be long enough to
+    be stopped in the middle. With `drawing` (None: the model draws nothing), answers depend on the seed."""
+
+    conversations: tuple[tuple[Message, ...], ...]
+    wrong: tuple[Message, ...]
+    parameters: Generation = Generation(max_tokens=8)
+    drawing: Generation | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.conversations) < 2:
+            raise ValueError(f"conversations: expected at least 2, got {len(self.conversations)}")
+
+
+Samples: TypeAlias = GenerationSamples | TextSamples
+SamplesMaker: TypeAlias = Callable[[Mapping[str, object]], Samples]
+"""Gets the options that the stage has in its deployment."""
+
+
+def named(path: str) -> SamplesMaker:
+    """`module:function`. Raises ValueError."""
+    module, colon, function = path.partition(":")
+    if not colon:
+        raise ValueError(f"samples: expected `module:function`, got {path!r}")
+    try:
+        return cast(SamplesMaker, vars(import_module(module))[function])
+    except (ImportError, KeyError) as absent:
+        raise ValueError(f"samples {path!r} cannot be imported: {absent}") from absent
