@@ -52,7 +52,7 @@ def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None
         ("session: {onset_threshold: 2}", "mine.yaml: session.onset_threshold: expected float <= 1.0, got 2"),
         ("server: {port: http}", "mine.yaml: server.port: expected int, got 'http'"),
         ("server: {port: 70000}", "mine.yaml: server.port: expected 0 to 65535, got 70000"),
-        ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, voices, session, server"),
+        ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, edges, "),
     ],
 )
 def test_errors_name_file_and_key(tmp_path: Path, text: str, message: str) -> None:
