@@ -11,6 +11,7 @@ from engines.messages.connection import Connection
 from engines.messages.framing import FrameError
 from engines.messages.to_gateway import Report, StageStatus, StatusChanged, ToGateway, Welcome
 from engines.messages.to_worker import PROTOCOL, Hello, Probe, ToWorker
+from engines.site import NOWHERE
 
 OUTBOX_LIMIT_BYTES = 256 << 20
 """Bytes a worker may leave unread. Credits keep it far below; a worker beyond it is hung and is given up as lost."""
@@ -37,6 +38,7 @@ class WorkerLink:
     def __init__(self) -> None:
         self.worker = ""
         self.pid = 0
+        self.site = NOWHERE
         self.stages: dict[str, StageStatus] = {}
         self.heard_at = time.monotonic()
         self.called = asyncio.Event()
@@ -159,7 +161,7 @@ class WorkerLink:
     def _greeted(self, welcome: ToGateway) -> None:
         if not isinstance(welcome, Welcome) or welcome.protocol != PROTOCOL:
             raise FrameError(f"expected a Welcome with protocol {PROTOCOL}, got {welcome!r}")
-        self.worker, self.pid = welcome.worker, welcome.pid
+        self.worker, self.pid, self.site = welcome.worker, welcome.pid, welcome.site
         self.stages = {status.stage: status for status in welcome.stages}
         self._connection.hold()  # what comes next waits for the receiver
         if not self._welcomed.done():

@@ -7,6 +7,7 @@ import msgspec
 
 from engines.chunks import Chunk
 from engines.messages.to_worker import PROTOCOL
+from engines.site import NOWHERE, Site
 
 
 class StageState(StrEnum):
@@ -31,6 +32,7 @@ class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
     pid: int
     stages: tuple[StageStatus, ...]
     protocol: int = PROTOCOL
+    site: Site = NOWHERE
 
 
 class StatusChanged(msgspec.Struct, frozen=True, tag="status"):

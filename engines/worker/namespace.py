@@ -8,6 +8,7 @@ from engines.messages import to_gateway, to_worker
 from engines.messages.connection import Connection
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed, Report, ToGateway, Welcome
 from engines.messages.to_worker import PROTOCOL, Abort, Grant, Hello, Probe, Push, Submit, ToWorker
+from engines.site import Site
 from engines.worker.memory import resident_bytes
 from engines.worker.slots import Refused
 from engines.worker.stage_host import StageHost
@@ -25,10 +26,11 @@ class PeerLeft(ConnectionError):
 class Namespace:
     """`connection` is the protocol of its transport; `serve` must have begun when that is made."""
 
-    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost]) -> None:
+    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost], site: Site) -> None:
         self._worker = worker
         self._serial = serial
         self._hosts = hosts
+        self._site = site
         # Policy of what waits for the gateway: block. Chunks are bounded by the credit of their requests; everything else answers
         # a message of the gateway, of which no more are read while it does not read.
         self.connection = Connection(to_worker.decoder, to_gateway.encoder, self, waits_for_reader=True)
@@ -89,7 +91,7 @@ class Namespace:
             raise ProtocolViolation(f"server: expected a name without # and /, which keys are made of, got {hello.server!r}")
         self._server = hello.server
         statuses = tuple(host.status for host in self._hosts.values())
-        self.send(Welcome(self._worker, os.getpid(), statuses))
+        self.send(Welcome(self._worker, os.getpid(), statuses, site=self._site))
 
     def _handle(self, message: ToWorker) -> None:
         match message:

@@ -11,6 +11,7 @@ from engines.messages.connection import Connection
 from engines.messages.to_gateway import StageStatus, StatusChanged
 from engines.messages.to_worker import ToWorker
 from engines.pipeline import Pipeline
+from engines.site import NOWHERE, Site, this_host
 from engines.worker.listening import serve
 from engines.worker.loading import EngineFactory, load_engine
 from engines.worker.namespace import Namespace, PeerLeft
@@ -27,10 +28,12 @@ class Worker:
         self._hosts = {stage.stage: StageHost(pipeline, stage, connectors, load, self._announce) for stage in spec.stages}
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
+        self._site = NOWHERE
 
     async def run(self, listener: socket.socket, tcp: TcpConnector | None = None) -> None:
         """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. One on TCP needs
         `tcp`."""
+        self._site = Site(this_host(), is_fetchable=tcp is not None and tcp.is_public)
         async with asyncio.TaskGroup() as group:
             for host in self._hosts.values():
                 group.create_task(host.run())
@@ -48,7 +51,7 @@ class Worker:
                 host.engine.shutdown()
 
     def _accept(self, group: asyncio.TaskGroup) -> Connection[ToWorker]:
-        namespace = Namespace(self._name, next(self._serials), self._hosts)
+        namespace = Namespace(self._name, next(self._serials), self._hosts, self._site)
         group.create_task(self._serve(namespace))
         return namespace.connection
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from engines.placement import Site, connector, this_host
+from engines.placement import connector
+from engines.site import NOWHERE, Site, this_host
 
 HERE, THERE, UNREACHABLE = Site("here", True), Site("there", True), Site("behind a wall", False)
 
@@ -19,6 +20,7 @@ HERE, THERE, UNREACHABLE = Site("here", True), Site("there", True), Site("behind
         (HERE, [HERE, THERE], "tcp"),
         (HERE, [UNREACHABLE], "tcp"),
         (UNREACHABLE, [HERE], "inline"),
+        (NOWHERE, [NOWHERE], "inline"),
         (UNREACHABLE, [UNREACHABLE, HERE], "inline"),
     ],
 )
@@ -27,7 +29,7 @@ def test_shared_memory_on_one_host_tcp_between_two(producer: Site, readers: list
 
 
 def test_processes_of_one_user_on_one_machine_are_one_host() -> None:
-    script = "from engines.placement import this_host; print(this_host())"
+    script = "from engines.site import this_host; print(this_host())"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
     assert told == this_host()
     assert told.endswith(f"/{os.getuid()}")
