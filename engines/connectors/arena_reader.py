@@ -5,6 +5,7 @@ from collections import deque
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.connectors import byte_locks
 from engines.connectors.arena import PAGE_BYTES, Arena, open_arena
@@ -27,10 +28,12 @@ class ArenaReader:
         self._entries = Entries(self.arena)
         self._lane = self._take_lane()
         self._marking = Lock()
+        self._views: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}
+        """By the reference's id, with the page."""
         self._dropped: deque[int] = deque()
 
     def view(self, content: Shared) -> memoryview:
-        """The record, read-only, for as long as somebody holds this or a part of it. Raises Forgotten, Corrupt, TooManyReaders,
+        """The record, for as long as somebody holds this or a part of it. Raises Forgotten, Corrupt, TooManyReaders,
         PayloadLost."""
         page, nbytes = content.at // PAGE_BYTES, record_bytes(content.outline)
         if page < 0 or page * PAGE_BYTES + nbytes > self.arena.pages * PAGE_BYTES:
@@ -41,9 +44,7 @@ class ArenaReader:
         except BaseException:
             self._unmark(page)
             raise
-        record = np.frombuffer(self.arena.memory, np.uint8, nbytes, self.arena.first + page * PAGE_BYTES)
-        weakref.finalize(record, self._unmark, page).atexit = False
-        return record.data.toreadonly()
+        return self._watched(page, nbytes)
 
     def close(self) -> None:
         """Idempotent; views stay as they are."""
@@ -57,10 +58,22 @@ class ArenaReader:
         self.arena.close()
         raise TooManyReaders(f"{LANES} processes read arena {self.arena.name} already, and no more can")
 
+    def _watched(self, page: int, nbytes: int) -> memoryview:
+        """Whatever is made of this keeps the array beneath alive, be it numpy's, torch's or another memoryview."""
+        record = np.frombuffer(self.arena.memory, np.uint8, nbytes, self.arena.first + page * PAGE_BYTES)
+        reference = weakref.ref(record, self._gone)
+        self._views[id(reference)] = reference, page
+        return record.data
+
+    def _gone(self, reference: "weakref.ref[NDArray[np.uint8]]") -> None:
+        _, page = self._views.pop(id(reference))
+        self._unmark(page)
+
     def _mark(self, page: int) -> None:
         with self._marking:
             marked = self._entries.mark(page, self._lane)
-        self._unmark_dropped()
+        if self._dropped:
+            self._unmark_dropped()
         if not marked:
             raise TooManyReaders(f"this process reads it {MOST_MARKS} times already, and no more can")
 

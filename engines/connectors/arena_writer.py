@@ -10,7 +10,7 @@ from engines.connectors.arena_reader import lane_byte
 from engines.connectors.contents import Key, Shared
 from engines.connectors.entries import UNMARKED, Entries
 from engines.connectors.free_pages import FreePages
-from engines.connectors.layout import outline, record_bytes
+from engines.connectors.layout import outline
 from engines.payloads import Payload
 
 LOOKS_PER_PUT = 8
@@ -33,9 +33,11 @@ class ArenaWriter:
     def put(self, key: Key, payload: Payload) -> Shared | None:
         """One copy of the arrays; None when there is no room for them just now."""
         sketch = outline(key, payload)
-        nbytes = record_bytes(sketch)
+        *_, last = sketch.arrays.values()
+        nbytes = last.offset + last.nbytes
         count = -(-nbytes // PAGE_BYTES)
-        self._look_again(min(LOOKS_PER_PUT, len(self._lingering)))
+        if self._lingering:
+            self._look_again(min(LOOKS_PER_PUT, len(self._lingering)))
         if (page := self._take(count)) is None:
             return None
         at = page * PAGE_BYTES

@@ -5,26 +5,33 @@ descriptor of the same file ends none of them.
 """
 
 import fcntl
+import functools
 import struct
 
 FLOCK = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence (0: from the start), start, length, pid (0 for these locks)."""
+KIND = struct.Struct("h")
 
 
 def take(fd: int, byte: int) -> bool:
     """False when somebody else has it."""
     try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_WRLCK, 0, byte, 1, 0))
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _wanted(fcntl.F_WRLCK, byte))
     except BlockingIOError:
         return False
     return True
 
 
 def leave(fd: int, byte: int) -> None:
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_UNLCK, 0, byte, 1, 0))
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _wanted(fcntl.F_UNLCK, byte))
 
 
 def is_taken(fd: int, byte: int) -> bool:
     """By somebody else than this open file."""
-    answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, FLOCK.pack(fcntl.F_WRLCK, 0, byte, 1, 0))
-    return FLOCK.unpack(answer)[0] != fcntl.F_UNLCK
+    (kind,) = KIND.unpack_from(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _wanted(fcntl.F_WRLCK, byte)))
+    return kind != fcntl.F_UNLCK
+
+
+@functools.cache
+def _wanted(kind: int, byte: int) -> bytes:
+    return FLOCK.pack(kind, 0, byte, 1, 0)
