@@ -1,6 +1,7 @@
-"""S15: 64 people have something read to them at the same time."""
+"""64 people have something read to them at the same time."""
 
 import asyncio
+import re
 
 import numpy as np
 import openai
@@ -8,18 +9,37 @@ import pytest
 from numpy.typing import NDArray
 
 import recordings
+from engines.speakable import speakable
 
-pytestmark = [pytest.mark.real_models, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real_models, pytest.mark.timeout(180)]
 
 NUMBERS = range(21, 85)
 NEAR = 1e-4
-HEARD_AGAIN = NUMBERS[::8]
+HEARD_AT_ONCE = 16
+MISHEARD = 8
+"""How many of the numbers the small recogniser may get wrong: it writes 4.9 for forty-nine."""
+STORY = "She counted the boats in the harbour, and then the gulls above them, and went home. "
+
+
+def text(number: int) -> str:
+    """Every fourth is long. What tells them apart comes last."""
+    return f"{'' if number % 4 else STORY}The word is {number}."
 
 
 async def spoken(client: openai.AsyncOpenAI, number: int) -> NDArray[np.float32]:
-    text = f"The word is {number}."
-    answer = await client.audio.speech.create(model="piper-joe", voice="joe", input=text, response_format="pcm")
+    answer = await client.audio.speech.create(model="piper-joe", voice="joe", input=text(number), response_format="pcm")
     return np.frombuffer(await answer.aread(), "<i2").astype(np.float32) / np.float32(2**15)
+
+
+async def heard(client: openai.AsyncOpenAI, samples: NDArray[np.float32]) -> str:
+    file = ("said.wav", recordings.wav(samples))
+    return (await client.audio.transcriptions.create(model="whisper-tiny-en", file=file)).text
+
+
+def numbers_in(said: str) -> set[int]:
+    """Those of ours, whether in digits or in words."""
+    plain = set(re.split(r"[ .,]+", speakable(said).lower()))
+    return {number for number in NUMBERS if speakable(str(number)) in plain}
 
 
 async def test_each_of_64_at_once_gets_its_own_and_all_of_it(client: openai.AsyncOpenAI) -> None:
@@ -29,7 +49,11 @@ async def test_each_of_64_at_once_gets_its_own_and_all_of_it(client: openai.Asyn
         alone = await spoken(client, number)
         assert samples.shape == alone.shape
         np.testing.assert_allclose(samples, alone, rtol=0, atol=NEAR)
-    for number in HEARD_AGAIN:
-        wav = recordings.wav(together[number - NUMBERS.start])
-        heard = await client.audio.transcriptions.create(model="whisper-tiny-en", file=("said.wav", wav))
-        assert str(number) in heard.text
+
+    said: list[str] = []
+    for first in range(0, len(together), HEARD_AT_ONCE):
+        said += await asyncio.gather(*(heard(client, samples) for samples in together[first : first + HEARD_AT_ONCE]))
+    found = {number: numbers_in(words) for number, words in zip(NUMBERS, said, strict=True)}
+    assert sum(not numbers for numbers in found.values()) <= MISHEARD
+    assert all(numbers <= {number} for number, numbers in found.items()), found
+    assert all("boats" in words and "home" in words for number, words in zip(NUMBERS, said, strict=True) if number % 4 == 0)
