@@ -4,8 +4,18 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from engines.conformance import ConformanceFault, NotApplicable, batch_checks, output_checks, state_checks
+from engines.conformance import (
+    ConformanceFault,
+    NotApplicable,
+    batch_checks,
+    output_checks,
+    state_checks,
+    text_checks,
+    worker_checks,
+)
 from engines.conformance.generation_bench import GenerationBench
+from engines.conformance.text_bench import TextBench
+from engines.conformance.worker_bench import WorkerBench
 from engines.worker.foreign import attempt, attempt_async
 
 Bench = TypeVar("Bench")
@@ -36,6 +46,25 @@ GENERATION_CHECKS: tuple[Check[GenerationBench], ...] = (
     output_checks.outputs_stay_as_they_were,
     output_checks.inputs_are_let_go,
     output_checks.memory_stays_flat,
+)
+
+TEXT_CHECKS: tuple[AsyncCheck[TextBench], ...] = (
+    text_checks.the_last_delta_alone_says_why,
+    text_checks.usage_adds_up,
+    text_checks.max_tokens_ends_an_answer,
+    text_checks.deltas_join_to_the_text,
+    text_checks.batching_equals_solo,
+    text_checks.wrong_conversations_are_invalid,
+    text_checks.sampling_is_checked,
+    text_checks.stopping_frees_the_model,
+    text_checks.seeds_matter,
+    text_checks.endings_are_log_probabilities,
+)
+
+WORKER_CHECKS: tuple[AsyncCheck[WorkerBench], ...] = (
+    worker_checks.a_worker_serves_it,
+    worker_checks.an_abort_leaves_nothing,
+    worker_checks.wrong_input_is_the_requests_fault,
 )
 
 

@@ -133,7 +133,7 @@ def _usage_fault(deltas: list[TextDelta], max_tokens: int | None) -> str:
         if delta.text and delta.completion_tokens == 0:
             return f"completion_tokens: expected at least 1 with the text {delta.text!r}, got 0"
         before = delta.completion_tokens
-    if not 0 < last.prompt_tokens or not 0 <= last.cached_tokens <= last.prompt_tokens:
+    if last.prompt_tokens < 1 or not 0 <= last.cached_tokens <= last.prompt_tokens:
         return f"tokens: expected 0 ≤ cached ≤ prompt and a prompt, got {last.cached_tokens} and {last.prompt_tokens}"
     if max_tokens is not None and last.completion_tokens > max_tokens:
         return f"completion_tokens: expected at most {max_tokens}, got {last.completion_tokens}"

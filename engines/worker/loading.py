@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from engines.models import GenerationModelLoader, registry
-from engines.models.text import TextModelLoader
+from engines.models import GenerationModel, GenerationModelLoader, registry
+from engines.models.text import TextModel, TextModelLoader
 from engines.pipeline import ExecutionType, Stage
 from engines.worker.ar import ArEngine
 from engines.worker.engine import Engine
@@ -26,20 +26,21 @@ async def load_engine(stage: Stage, spec: StageSpec) -> Engine:
     thread = ThreadPoolExecutor(1, thread_name_prefix=spec.stage)
     loop = asyncio.get_running_loop()
     if stage.execution is ExecutionType.AR:
-        text_model = await loop.run_in_executor(thread, _load_text_model, spec)
+        text_model = await loop.run_in_executor(thread, load_text_model, spec)
         thread.shutdown(wait=False)
         await text_model.warm_up()
         return ArEngine(spec.stage, text_model, spec.slots, hang_limit_s=spec.hang_limit_s)
-    model = await loop.run_in_executor(thread, _load_generation_model, spec)
+    model = await loop.run_in_executor(thread, load_generation_model, spec)
     return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread, hang_limit_s=spec.hang_limit_s)
 
 
-def _load_text_model(spec: StageSpec):
+def load_text_model(spec: StageSpec) -> TextModel:
+    """Not warm yet. Raises whatever loading raises, as the next one does."""
     loader: TextModelLoader = _model_class(registry.AR, spec.model)
     return loader.load(Path(spec.directory), dict(spec.options), spec.slots)
 
 
-def _load_generation_model(spec: StageSpec):
+def load_generation_model(spec: StageSpec) -> GenerationModel[object]:
     loader: GenerationModelLoader = _model_class(registry.GENERATION, spec.model)
     model = loader.load(Path(spec.directory), dict(spec.options))
     model.warm_up()
