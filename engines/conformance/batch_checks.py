@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from engines.conformance import ConformanceFault
+from engines.conformance import ConformanceFault, NotApplicable
 from engines.conformance.generation_bench import GenerationBench, answered, refused
 from engines.conformance.outputs import Answers
 from engines.models import InvalidInput
@@ -28,6 +28,8 @@ def batching_equals_solo(bench: GenerationBench) -> None:
     """requests that share steps get what each gets alone"""
     for sequence, answers in enumerate(side_by_side(bench, range(len(bench.samples.sequences)))):
         bench.compare_within(bench.samples.tolerance, sequence, answers, "batched with others")
+    if bench.largest_step == 1:
+        raise NotApplicable("its requests never share a step")
 
 
 def rows_keep_their_order(bench: GenerationBench) -> None:
@@ -39,6 +41,8 @@ def rows_keep_their_order(bench: GenerationBench) -> None:
 
 def wrong_parameters_are_refused(bench: GenerationBench) -> None:
     """open refuses parameters that it cannot serve with InvalidInput"""
+    if not bench.samples.refused:
+        raise NotApplicable("it takes all that its record allows")
     for parameters in bench.samples.refused:
         _names_its_fault(refused(_opened(bench, parameters), f"open with {parameters!r}"))
 

@@ -20,6 +20,8 @@ class GenerationBench:
         self.load = load
         self.model = load()
         self.samples = samples
+        self.largest_step = 0
+        """How many rows have been in one call of `run` at most."""
         self._alone: dict[int, Answers] = {}
 
     def alone(self, sequence: int) -> Answers:
@@ -70,6 +72,7 @@ class GenerationBench:
 
     def step(self, rows: list[tuple[object, Payload]]) -> list[Outcome]:
         """One call of `run`, and if it raises one for each row."""
+        self.largest_step = max(self.largest_step, len(rows))
         return run_batch(self.model, rows).outcomes
 
     def compare(self, sequence: int, got: Answers, when: str) -> None:

@@ -85,4 +85,5 @@ def _difference(expected: list[Delivery], got: list[Delivery]) -> str:
     with_arrays = [[delivery.payload for delivery in deliveries if delivery.payload.arrays] for deliveries in (expected, got)]
     if len(with_arrays[0]) != len(with_arrays[1]):
         return f"expected {len(with_arrays[0])} chunks with arrays, got {len(with_arrays[1])}"
-    return next(filter(None, map(payload_difference, *with_arrays)), "")
+    faults = (payload_difference(one, other) for one, other in zip(*with_arrays, strict=True))
+    return next((fault for fault in faults if fault), "")
