@@ -65,15 +65,17 @@ class RemoteWorker:
 
     async def run(self, orchestrator: Orchestrator, server: str) -> None:
         """Until cancelled. `server` is what this gateway calls itself."""
+        logged = ""
         while True:
             try:
                 await self._connected(orchestrator, server)
             except OSError as lost:
                 self.note = f"{self._place}: {str(lost) or 'it does not greet'}"
             orchestrator.on_status()
-            delay_s = self._backoff.delay_s(self._failures, self._draw)
-            log.warning("worker %s is not there: %s; next try in %.1f s", self.name, self.note, delay_s)
-            await asyncio.sleep(delay_s)
+            if self.note != logged or self._failures == 1:
+                log.warning("worker %s is not there: %s; it is tried again", self.name, self.note)
+            logged = self.note
+            await asyncio.sleep(self._backoff.delay_s(self._failures, self._draw))
 
     async def _connected(self, orchestrator: Orchestrator, server: str) -> None:
         """One connection. Raises OSError when it fails, or ends by nonsense."""
