@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from engines.conformance import ConformanceFault
 from engines.conformance.outputs import Answers, difference
@@ -16,7 +17,7 @@ from engines.worker.model_calls import Outcome, flush_and_close, run_batch
 class GenerationBench:
     """`load` gives another instance of the same model, loaded and warm."""
 
-    def __init__(self, load: Callable[[], GenerationModel[object]], samples: GenerationSamples) -> None:
+    def __init__(self, load: Callable[[], GenerationModel[Any]], samples: GenerationSamples) -> None:
         self.load = load
         self.model = load()
         self.samples = samples

@@ -45,8 +45,8 @@ class TextSamples(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Samples: TypeAlias = GenerationSamples | TextSamples
-SamplesMaker: TypeAlias = Callable[[Mapping[str, object]], Samples]
-"""Gets the options that the stage has in its deployment."""
+SamplesMaker: TypeAlias = Callable[[Mapping[str, object]], object]
+"""Gets the options that the stage has in its deployment; gives Samples."""
 
 
 def named(path: str) -> SamplesMaker:

@@ -1,6 +1,7 @@
 """What a model keeps for a request: begun anew, taken along, and touched by nobody else. Tried at every place of a sequence."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from engines.conformance import ConformanceFault
 from engines.conformance.generation_bench import GenerationBench
@@ -83,7 +84,7 @@ def _places(bench: GenerationBench) -> Iterator[tuple[int, object, Answers]]:
         yield place, state, [bench.answer(state, payload) for payload in inputs[:place]]
 
 
-def _goes_on_with(bench: GenerationBench, model: GenerationModel[object]) -> None:
+def _goes_on_with(bench: GenerationBench, model: GenerationModel[Any]) -> None:
     there = GenerationBench(lambda: model, bench.samples)
     for place, state, answers in _places(bench):
         snapshot = travelled(bench.model.snapshot(state))
