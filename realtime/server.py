@@ -123,7 +123,8 @@ class Gateway:
             shutdown_timeout=self.context.settings.shutdown_s,
             access_log=None,  # its lines would show query strings, and tokens travel there
         )
-        async with self._media, self._call_media, self._runtime.running(), _beside(watch_lag(self._metrics.loop_lag)):
+        watching = watch_lag(self._metrics.loop_lag, self._is_busy)
+        async with self._media, self._call_media, self._runtime.running(), _beside(watching):
             await runner.setup()
             accepting = await listener.accept(runner)
             self._say(f"listening on {listener.url}")
@@ -132,6 +133,9 @@ class Gateway:
             self._say("stopping")
             accepting.close()
             await runner.cleanup()
+
+    def _is_busy(self) -> bool:
+        return bool(self.context.seats.sessions()) or any(self._runtime.active().values())
 
     def _media_client(self, name: str, logs: LogStyle, *, first: bool = False) -> MediaClient:
         return MediaClient(media_command(name, logs, first=first), on_restart=lambda: self._metrics.worker_restarted(name))

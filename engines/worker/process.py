@@ -10,6 +10,7 @@ import socket
 import threading
 from typing import cast
 
+import uvloop
 from setproctitle import setproctitle
 
 from engines import logs
@@ -45,7 +46,8 @@ def run(spec: WorkerSpec) -> int:
         log.error("worker %s cannot start: %s", spec.name, error)
         return CANNOT_START
     try:
-        asyncio.run(_serve(worker, sock, tcp))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(worker, sock, tcp))
     except BaseExceptionGroup as error:
         log.critical("worker %s ends: %s", spec.name, "; ".join(_reasons(error)), exc_info=error)
         return ENGINE_DIED
