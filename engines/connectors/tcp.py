@@ -57,8 +57,9 @@ class TcpConnector:
         nbytes = payload.nbytes
         fits = bool(self._address) and not self._closed and self._held_bytes + nbytes <= self._limit_bytes
         if nbytes > INLINE_BELOW_BYTES and fits:
-            self._held.setdefault(key.scope, {})[key.seq] = payload
-            self._held_bytes += nbytes
+            held = self._held.setdefault(key.scope, {})
+            self._held_bytes += nbytes - (held[key.seq].nbytes if key.seq in held else 0)
+            held[key.seq] = payload
             return Remote(outline(key, payload), NAME, self._address)
         if nbytes > INLINE_LIMIT_BYTES:
             raise PayloadTooLarge(nbytes, max(self._limit_bytes, INLINE_LIMIT_BYTES) if self._address else INLINE_LIMIT_BYTES)
@@ -106,7 +107,7 @@ class TcpConnector:
         """A consumer's connection, which has proved itself, to its end. Raises OSError."""
         while (request := await _next(connection)) is not None:
             found = self._find(request.key) if request.token == self._token else None
-            async with asyncio.timeout(_limit_s(found.nbytes if found else 0)):
+            async with asyncio.timeout(limit_s(found.nbytes if found else 0)):
                 await answer(connection, request.key, found)
 
     def _find(self, key: Key) -> Payload | None:
@@ -116,10 +117,10 @@ class TcpConnector:
         key = content.outline.key
         try:
             producer, token = _located(content.address)
-            async with asyncio.timeout(_limit_s(content.nbytes)), self._peer(producer).connection() as connection:
+            async with asyncio.timeout(limit_s(content.nbytes)), self._peer(producer).connection() as connection:
                 return await fetch(connection, token, content.outline)
         except TimeoutError as late:
-            self.faults.note(f"{content.address} did not send {content.nbytes} bytes in {_limit_s(content.nbytes):.1f} s")
+            self.faults.note(f"{content.address} did not send {content.nbytes} bytes in {limit_s(content.nbytes):.1f} s")
             raise PayloadLost(key, self.faults.last) from late
         except (OSError, ValueError) as failed:
             self.faults.note(f"{content.address}: {failed}")
@@ -158,5 +159,6 @@ def _located(remote: str) -> tuple[TcpAddress, str]:
             raise ValueError(f"address: expected tcp://host:port, got {other}")
 
 
-def _limit_s(nbytes: int) -> float:
+def limit_s(nbytes: int) -> float:
+    """How long a transfer of so much may take."""
     return PATIENCE_S + nbytes / SLOWEST_BYTES_S
