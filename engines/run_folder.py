@@ -60,4 +60,14 @@ def _remove_if_left(owner: Path, *, wait: bool) -> None:
         return
     with owner.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        shutil.rmtree(owner.parent)
+        _clear(owner.parent)
+
+
+def _clear(folder: Path) -> None:
+    """The lock's file goes last: as long as it is there, the next start finds what is left."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != OWNER:
+            entry.unlink()
+    shutil.rmtree(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.run_folder import run_folder
+from engines.run_folder import place_for_sockets, run_folder
 
 RUN_UNTIL_KILLED = """
 import sys
@@ -61,3 +61,9 @@ def test_another_user_s_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "getuid", lambda: os.stat(left).st_uid + 1)
     with run_folder(str(tmp_path)):
         assert left.exists()
+
+
+def test_sockets_get_short_paths_wherever_temporary_files_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, chosen in (("/var/tmp", "/var/tmp"), (f"/{'x' * 60}", "/tmp")):
+        monkeypatch.setattr("tempfile.tempdir", place)
+        assert place_for_sockets() == chosen

@@ -1,5 +1,6 @@
 """A model for real worker processes: echoes text, and misbehaves when told to."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from engines.payloads import Array, Payload
 
 
 class Echo(Stateless):
-    """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads.
+    """Option `unloadable`: a sentence with which loading fails. Option `crashes`: the process ends while it loads. Option
+    `waits_for`: loading goes on when somebody has opened the named pipe of that path for writing. Option `bad_farewell`: closing
+    raises.
 
-    Inputs: `die` ends the process; `temporary` makes a temporary file and echoes its path; `spawn` starts a process that outlives
-    the call and echoes its id; `raise` raises; `hang` never returns; `forbidden` is invalid input; `fill VALUE NBYTES` makes an
-    array of that many bytes.
+    Inputs: `die` ends the process; `raise` raises; `memory` finds no memory; `hang` never returns; `grip` neither, and holds the
+    GIL; `forbidden` is invalid input. `temporary` makes a temporary file and echoes its path; `spawn` starts a process that
+    outlives the call and echoes its id; `hold MB` keeps so much memory; `fill VALUE NBYTES` makes an array of that many bytes.
     """
 
     units = "inputs"
@@ -32,7 +35,13 @@ class Echo(Stateless):
             os._exit(3)
         if sentence := options.get("unloadable"):
             raise ValueError(sentence)
-        return cls()
+        if pipe := options.get("waits_for"):
+            Path(str(pipe)).open("rb").close()
+        return cls(bad_farewell=bool(options.get("bad_farewell")))
+
+    def __init__(self, *, bad_farewell: bool) -> None:
+        self._bad_farewell = bad_farewell
+        self._held: list[bytes] = []
 
     def warm_up(self) -> None:
         pass
@@ -43,26 +52,44 @@ class Echo(Stateless):
     def run(self, batch: Sequence[tuple[None, Payload]]) -> list[list[Produced] | InvalidInput]:
         return [self._answer(payload) for _, payload in batch]
 
+    def close(self, state: None) -> None:
+        if self._bad_farewell:
+            raise RuntimeError("told to")
+
     def _answer(self, payload: Payload) -> list[Produced] | InvalidInput:
-        match payload.text:
-            case "die":
-                os._exit(1)
-            case "temporary":
+        _misbehave(payload.text)
+        match payload.text.split():
+            case ["temporary"]:
                 handle, path = tempfile.mkstemp()
                 os.close(handle)
                 return [Produced(Payload(text=path))]
-            case "spawn":
+            case ["spawn"]:
                 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
                 return [Produced(Payload(text=str(child.pid)))]
-            case "raise":
-                raise RuntimeError("told to")
-            case "hang":
-                while True:
-                    pass
-            case "forbidden":
+            case ["hold", megabytes]:
+                self._held.append(b"x" * (int(megabytes) << 20))
+                return [Produced(payload)]
+            case ["forbidden"]:
                 return InvalidInput("text: expected anything else, got 'forbidden'")
-            case text if text.startswith("fill "):
-                _, value, nbytes = text.split()
-                return [Produced(Payload(text, {"filled": Array.of(np.full(int(nbytes), int(value), np.uint8))}))]
+            case ["fill", value, nbytes] if not payload.arrays:
+                return [Produced(Payload(payload.text, {"filled": Array.of(np.full(int(nbytes), int(value), np.uint8))}))]
             case _:
                 return [Produced(payload)]
+
+
+def _misbehave(text: str) -> None:
+    match text:
+        case "die":
+            os._exit(1)
+        case "raise":
+            raise RuntimeError("told to")
+        case "memory":
+            raise MemoryError("told to")
+        case "hang":
+            while True:
+                pass
+        case "grip":
+            while True:
+                ctypes.PyDLL(None).sleep(60)
+        case _:
+            pass
