@@ -17,13 +17,13 @@ GB = 10**9
 MIB = 1 << 20
 GATEWAY_RING_MB = 8
 """For what callers feed in. It is small, as a rule: 20 ms of audio have 640 bytes, a picture a megabyte."""
+DEVICE = r"cpu|cuda:[0-9]{1,3}"
 NAME = r"[A-Za-z0-9_-]{1,24}"
 """Of a worker: the path of its socket must fit into 107 bytes."""
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Gigabytes: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Ring: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
-Device: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^(cpu|cuda:\d{1,3})$")]
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,14 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     stages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     threads: Count = 1
     replicas: Count = 1
-    device: Device | None = None
+    device: str | None = None
     memory_gb: Gigabytes | None = None
     ring_mb: Ring = DEFAULT_RING_MB
     address: str = ""
 
     def __post_init__(self) -> None:
+        if self.device is not None and not re.fullmatch(DEVICE, self.device):
+            raise ValueError(f"device: expected cpu or cuda:N, got {self.device!r}")
         if not self.address:
             return
         place = address(self.address)

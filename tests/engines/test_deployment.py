@@ -9,6 +9,7 @@ import pytest
 from engines.configuration import ConfigurationError
 from engines.deployment import Chunking, GraphSettings, graph_settings, with_weights
 from engines.logs import LogStyle
+from engines.messages.to_worker import ServiceClass
 from engines.weights import WeightsError, WeightsMissing
 from engines.worker_specs import worker_specs
 
@@ -86,7 +87,17 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("stages", "ear", "weights"), "whisper-huge", "stages.ear.weights: expected one of silero-vad"),
         (("stages", "ear", "weights"), None, "stages.ear.weights: expected either weights or directory, got neither"),
         (("stages", "ear", "directory"), "/x", "stages.ear.weights: expected either weights or directory, got both"),
+        (("pipeline",), "fakes.broken_pipelines:CYCLE", "pipeline 'cascade' has a cycle through stage 'ear'"),
+        (("pipeline",), "fakes.broken_pipelines:TWO_OUTPUTS_OF_ONE_NAME", "names the output 'text' twice"),
+        (("pipeline",), "fakes.broken_pipelines:EDGE_TO_NOWHERE", "has no stage 'nose'; it has ear, mind, mouth"),
+        (("pipeline",), "fakes.broken_pipelines:OUTPUT_OF_NOTHING", "has no stage 'nose'; it has ear, mind, mouth"),
         (("stages", "ear", "slots"), 0, "stages.ear.slots: expected int >= 1, got 0"),
+        (("stages", "ear", "hang_limit_s"), 0, "stages.ear.hang_limit_s: expected float > 0.0, got 0"),
+        (("stages", "ear", "hang_limit_s"), float("nan"), "stages.ear.hang_limit_s: expected float > 0.0, got nan"),
+        (("stages", "ear", "batch"), {"max_wait_ms": float("nan")}, "expected a finite max_wait_ms ≥ 0, got nan"),
+        (("queue_ms",), {"control": -1}, "queue_ms.control: expected float >= 0.0, got -1"),
+        (("queue_ms",), {"batch": float("nan")}, "queue_ms.batch: expected float >= 0.0, got nan"),
+        (("queue_ms",), {"urgent": 1}, "queue_ms.urgent: expected one of control, interactive, batch, got an unknown key"),
         (("stages", "ear", "batch"), {"max": 2, "min": 3}, "stages.ear.batch: expected 1 ≤ min ≤ max, got min=3, max=2"),
         (("stages", "ear", "options"), {"beam": [1]}, "stages.ear.options: expected bool | int | float | str"),
         (
@@ -126,6 +137,11 @@ def test_edges_are_chunked_unless_the_operator_wants_them_whole() -> None:
     settings = parsed(("edges",), {"mind->mouth": "full"})
     assert settings.edges == {"ear->mind": Chunking.CHUNKED, "mind->mouth": Chunking.FULL}
     assert [spec.full_edges for spec in worker_specs(settings, LogStyle())] == [("mind->mouth",)] * 2
+
+
+def test_how_long_each_class_may_wait_for_a_slot() -> None:
+    by_class = parsed(("queue_ms",), {"interactive": 200}).queue_ms.by_class()
+    assert by_class == {ServiceClass.CONTROL: 50.0, ServiceClass.INTERACTIVE: 200.0, ServiceClass.BATCH: 10_000.0}
 
 
 def test_missing_weights_refuse_with_what_to_do() -> None:
