@@ -22,7 +22,8 @@ class Echo(Stateless):
 
     Inputs: `die` ends the process; `raise` raises; `memory` finds no memory; `hang` never returns; `grip` neither, and holds the
     GIL; `forbidden` is invalid input. `temporary` makes a temporary file and echoes its path; `spawn` starts a process that
-    outlives the call and echoes its id; `hold MB` keeps so much memory; `fill VALUE NBYTES` makes an array of that many bytes.
+    outlives the call and echoes its id; `environment NAME` echoes that variable; `hold MB` keeps so much memory; `fill VALUE
+    NBYTES` makes an array of that many bytes.
     """
 
     units = "inputs"
@@ -63,6 +64,8 @@ class Echo(Stateless):
                 handle, path = tempfile.mkstemp()
                 os.close(handle)
                 return [Produced(Payload(text=path))]
+            case ["environment", name]:
+                return [Produced(Payload(text=os.environ[name]))]
             case ["spawn"]:
                 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
                 return [Produced(Payload(text=str(child.pid)))]
