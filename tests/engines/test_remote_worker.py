@@ -3,7 +3,7 @@
 import asyncio
 import random
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,13 +16,12 @@ from engines.connectors.tcp import TcpConnector
 from engines.deployment import GraphSettings
 from engines.liveness import Patience
 from engines.messages.to_gateway import ErrorKind, StageState
-from engines.orchestrator import Orchestrator
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestFailed
 from engines.runtime import Runtime
-from engines.stage_run import StageRun
+from engines.site import Site
 from engines.supervision import Backoff
-from fakes.standalone import Elsewhere, free_port
+from fakes.standalone import Elsewhere, free_place
 
 SOON = Backoff(first_s=0.05, limit_s=0.05)
 LIMIT_S = 30
@@ -32,8 +31,7 @@ HASTY = Patience(busy_s=0.05, idle_s=0.1, answer_s=0.1, hang_s=0.5)
 
 @pytest.fixture(params=["unix", "tcp"])
 def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Elsewhere:
-    unix = request.param == "unix"
-    return Elsewhere(tmp_path, f"unix:{tmp_path}/private/w.sock" if unix else f"tcp://127.0.0.1:{free_port()}")
+    return Elsewhere(tmp_path, both=f"unix:{tmp_path}/private/w.sock" if request.param == "unix" else free_place())
 
 
 class Gateway(Runtime):
@@ -123,11 +121,11 @@ async def test_sigterm_ends_it(elsewhere: Elsewhere) -> None:
         process.terminate()
         assert await process.wait() == 0
         await one.until(lambda: bool(one.worker_statuses()[0].note))
-        assert elsewhere.address in one.worker_statuses()[0].note
+        assert elsewhere.addresses["both"] in one.worker_statuses()[0].note
 
 
 async def test_another_secret_is_told_and_disturbs_nobody(tmp_path: Path) -> None:
-    elsewhere = Elsewhere(tmp_path, f"tcp://127.0.0.1:{free_port()}")
+    elsewhere = Elsewhere(tmp_path, both=free_place())
     theirs = elsewhere.settings("another secret than the worker has")
     async with elsewhere.worker(), gateway(theirs) as stranger, gateway(elsewhere.settings()) as friend:
         await friend.ready.wait()
@@ -137,7 +135,7 @@ async def test_another_secret_is_told_and_disturbs_nobody(tmp_path: Path) -> Non
 
 
 async def test_a_worker_of_another_name_is_not_taken_for_ours(tmp_path: Path) -> None:
-    elsewhere = Elsewhere(tmp_path, f"unix:{tmp_path}/private/w.sock")
+    elsewhere = Elsewhere(tmp_path, both=f"unix:{tmp_path}/private/w.sock")
     settings = elsewhere.settings()
     renamed = msgspec.structs.replace(settings, workers={"other": settings.workers["both"]})
     async with elsewhere.worker(), gateway(renamed) as one:
@@ -145,7 +143,7 @@ async def test_a_worker_of_another_name_is_not_taken_for_ours(tmp_path: Path) ->
 
 
 async def test_a_worker_that_stands_still_is_lost(tmp_path: Path) -> None:
-    elsewhere = Elsewhere(tmp_path, f"tcp://127.0.0.1:{free_port()}")
+    elsewhere = Elsewhere(tmp_path, both=free_place())
     async with elsewhere.worker() as process, gateway(elsewhere.settings(), HASTY) as one:
         await one.ready.wait()
         process.send_signal(signal.SIGSTOP)
@@ -158,6 +156,7 @@ async def test_a_worker_that_stands_still_is_lost(tmp_path: Path) -> None:
 
 
 async def test_payloads_cross_tcp_as_between_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From worker to worker, and from there to each gateway."""
     fetched: list[Content] = []
 
     class Counting(TcpConnector):
@@ -165,14 +164,19 @@ async def test_payloads_cross_tcp_as_between_hosts(tmp_path: Path, monkeypatch: 
             fetched.append(content)
             return await super().get(content)
 
-    def by_tcp(orchestrator: Orchestrator, run: StageRun) -> str:
+    def by_tcp(producer: Site, readers: Iterable[Site]) -> str:
         return "tcp"
 
-    monkeypatch.setattr(Orchestrator, "_connector", by_tcp)
+    monkeypatch.setattr("engines.orchestrator.connector", by_tcp)
     monkeypatch.setattr("engines.runtime.TcpConnector", Counting)
-    elsewhere = Elsewhere(tmp_path, f"tcp://127.0.0.1:{free_port()}")
-    async with elsewhere.worker(), gateway(elsewhere.settings()) as one, gateway(elsewhere.settings()) as other:
+    elsewhere = Elsewhere(tmp_path, one=free_place(), two=free_place())
+    async with (
+        elsewhere.worker("one"),
+        elsewhere.worker("two"),
+        gateway(elsewhere.settings()) as one,
+        gateway(elsewhere.settings()) as other,
+    ):
         await one.ready.wait()
         await other.ready.wait()
         await asyncio.gather(filled(one, 1), filled(other, 2))
-    assert [type(content) for content in fetched] == [Remote] * 8
+    assert [content.by for content in fetched if isinstance(content, Remote)] == ["tcp"] * 8

@@ -15,33 +15,36 @@ DEPLOYMENT = """
 pipeline: fakes.pipelines:ECHOES
 secret_file: {secret_file}
 workers:
-  both: {{stages: [first, second], address: "{address}"}}
+{workers}
 stages:
   first: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
   second: {{model: "fakes.echo_model:Echo", directory: "{folder}"}}
 """
+STAGES = {"both": "first, second", "one": "first", "two": "second"}
 
 
-def free_port() -> int:
+def free_place() -> str:
+    """A TCP address of this machine where nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
 class Elsewhere:
-    """The files lie in `folder`. `settings` are a gateway's; those with `secret` have one of their own."""
+    """The files lie in `folder`; `addresses` are of the worker `both`, or of `one` and `two`. `settings` are a gateway's; those
+    with `secret` have one of their own."""
 
-    def __init__(self, folder: Path, address: str) -> None:
+    def __init__(self, folder: Path, **addresses: str) -> None:
         self.folder = folder
-        self.address = address
+        self.addresses = addresses
         self._file = self._written("d.yaml", "the secret of this deployment")
 
     def settings(self, secret: str = "") -> GraphSettings:
         return load(self._written("other.yaml", secret) if secret else self._file).graph
 
     @asynccontextmanager
-    async def worker(self, *options: str) -> AsyncGenerator[asyncio.subprocess.Process]:
-        command = (sys.executable, "-m", "realtime.cli", "worker", "both", "--deployment", str(self._file), *options)
+    async def worker(self, name: str = "both", *options: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+        command = (sys.executable, "-m", "realtime.cli", "worker", name, "--deployment", str(self._file), *options)
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "tests"}
         )
@@ -57,5 +60,8 @@ class Elsewhere:
         secret_file.write_text(secret)
         secret_file.chmod(0o600)
         file = self.folder / name
-        file.write_text(DEPLOYMENT.format(secret_file=secret_file, address=self.address, folder=self.folder))
+        workers = "\n".join(
+            f'  {worker}: {{stages: [{STAGES[worker]}], address: "{address}"}}' for worker, address in self.addresses.items()
+        )
+        file.write_text(DEPLOYMENT.format(secret_file=secret_file, workers=workers, folder=self.folder))
         return file
