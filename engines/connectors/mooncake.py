@@ -17,7 +17,7 @@ from engines.connectors.free_pages import FreePages
 from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.layout import outline, record_bytes
 from engines.connectors.layout import payload as laid_out
-from engines.connectors.mooncake_engine import MooncakeEngine, TransferFailed
+from engines.connectors.mooncake_engine import MooncakeEngine
 from engines.connectors.tcp import INLINE_BELOW_BYTES, limit_s
 from engines.payloads import Payload
 
@@ -34,9 +34,9 @@ class MooncakeConnector:
     """`capacity_bytes` are taken now. A record is read with its header, and its header then once more: if that is still the same,
     nothing has been written over it meanwhile. Belongs to one event loop."""
 
-    def __init__(self, host: str, capacity_bytes: int) -> None:
-        """`host` is how others reach this machine; a consumer needs no capacity. Raises MooncakeMissing and OSError."""
-        self._engine = MooncakeEngine(host)
+    def __init__(self, engine: MooncakeEngine, capacity_bytes: int) -> None:
+        """A consumer needs no capacity. Raises OSError."""
+        self._engine = engine
         self._memory = np.zeros(max(1, -(-capacity_bytes // PAGE_BYTES)) * PAGE_BYTES, np.uint8)
         self._engine.register(self._memory)
         self._free = FreePages(self._memory.nbytes // PAGE_BYTES)
@@ -66,10 +66,12 @@ class MooncakeConnector:
         try:
             record = np.empty(HEADER_BYTES + record_bytes(content.outline), np.uint8)
             async with asyncio.timeout(limit_s(record.nbytes)):
-                await asyncio.get_running_loop().run_in_executor(self._threads, self._read, content, record)
+                is_there = await asyncio.get_running_loop().run_in_executor(self._threads, self._read, content, record)
         except (OSError, ValueError) as failed:
             self._faults.note(f"{content.address}: {str(failed) or 'it took too long'}")
             raise PayloadLost(key, self._faults.last) from failed
+        if not is_there:
+            raise PayloadLost(key, f"{content.address} does not have it any more")
         return laid_out(content.outline, record[HEADER_BYTES:].data)
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
@@ -117,15 +119,14 @@ class MooncakeConnector:
         self._memory[page * PAGE_BYTES :][: HEADER.size] = 0
         self._free.give(page, count)
 
-    def _read(self, content: Remote, record: NDArray[np.uint8]) -> None:
-        """In a thread. Raises TransferFailed, and ValueError for an address that is none."""
+    def _read(self, content: Remote, record: NDArray[np.uint8]) -> bool:
+        """In a thread; whether it was there all the time. Raises TransferFailed, and ValueError for an address that is none."""
         producer, at, number = content.address.rsplit("/", 2)
         expected = _header(int(number), record.nbytes - HEADER_BYTES, content.outline.key)
         self._engine.read(producer, int(at), record)
         again = np.empty(HEADER_BYTES, np.uint8)
         self._engine.read(producer, int(at), again)
-        if not record[: HEADER.size].tobytes() == again[: HEADER.size].tobytes() == expected:
-            raise TransferFailed("it is not there any more")
+        return record[: HEADER.size].tobytes() == again[: HEADER.size].tobytes() == expected
 
 
 def _header(number: int, nbytes: int, key: Key) -> bytes:

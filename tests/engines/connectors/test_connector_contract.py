@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from engines.connectors import Connector, PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Inline, Key, Outline, Place, Remote
 from engines.connectors.inline import InlineConnector
+from engines.connectors.mooncake import MooncakeConnector
 from engines.connectors.shared_memory import SharedMemoryConnector
+from engines.connectors.tcp import TcpConnector
 from engines.payloads import Array, Payload
+from fakes.mooncake import mooncake_engines
+from fakes.payload_door import SECRET, producer
 
 LARGE_BYTES = 256 << 10
 """More than any connector sends inline of its own accord."""
@@ -39,7 +43,29 @@ async def shared_memory() -> AsyncGenerator[Ends, None]:
         end.close()
 
 
-CONNECTORS: dict[str, Callable[[], AbstractAsyncContextManager[Ends]]] = {"inline": inline, "shared_memory": shared_memory}
+@asynccontextmanager
+async def tcp() -> AsyncGenerator[Ends, None]:
+    async with producer() as (at_home, _):
+        elsewhere = TcpConnector(None, SECRET)
+        yield Ends(at_home, elsewhere)
+        elsewhere.close()
+
+
+@asynccontextmanager
+async def mooncake() -> AsyncGenerator[Ends, None]:
+    of_producer, of_consumer = mooncake_engines()
+    ends = Ends(MooncakeConnector(of_producer, 8 << 20), MooncakeConnector(of_consumer, 0))
+    yield ends
+    for end in ends:
+        end.close()
+
+
+CONNECTORS: dict[str, Callable[[], AbstractAsyncContextManager[Ends]]] = {
+    "inline": inline,
+    "shared_memory": shared_memory,
+    "tcp": tcp,
+    "mooncake": mooncake,
+}
 HOLDING = [name for name in CONNECTORS if name != "inline"]
 """Those whose payloads wait somewhere: what travels inline is forgotten by itself."""
 
