@@ -24,5 +24,9 @@ async def test_a_worker_sees_its_device_and_is_ended_before_its_gateway_when_mem
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     async with launcher(tmp_path)(one=WorkerSettings(stages=("first",), device="cuda:1")) as runtime:
         await runtime.ready.wait()
-        assert Path(f"/proc/{runtime.pid('one')}/oom_score_adj").read_text().strip() == "800"
+        assert oom_score_adj(runtime.pid("one")) == 800
         assert await ask(await runtime.submit(request("r", "once")), "environment CUDA_VISIBLE_DEVICES") == ["5", ""]
+
+
+def oom_score_adj(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
