@@ -81,8 +81,9 @@ class Attempt:
             released = run.grant()
             if (released or not run.done) and not run.link.is_lost:
                 self._unacknowledged.add(run.link)
+        unread = tuple(run.stage for run in self.stages.values() if run.done and run.holds_payloads)
         for link in self._unacknowledged:
-            link.send(Abort(self.wire_id))
+            link.send(Abort(self.wire_id, unread))
         if self._unacknowledged:
             self._abort_limit = asyncio.get_running_loop().call_later(ABORT_LIMIT_S, self._give_up)
         else:
@@ -107,7 +108,7 @@ class Attempt:
             return
         stage.note(chunk, (self._clock() - self._started_at) * 1000)
         for target in stage.targets:
-            target.offer(chunk.content, chunk.final)
+            target.intakes[stage.stage].offer(chunk.content, chunk.final)
         for outlet in stage.outlets:
             self._owner.delivered(stage, outlet, chunk)
         if chunk.final:

@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from engines.attempt import Attempt
-from engines.connectors.process import SHARED_MEMORY, Connectors
+from engines.connectors.process import Connectors
 from engines.graph_counters import GraphCounters, Outcome
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Taken, ToGateway
 from engines.messages.to_worker import ServiceClass, Submit
 from engines.parameters import Parameters
 from engines.pipeline import Pipeline, PipelineError
+from engines.placement import connector
 from engines.pool import Pool
 from engines.request_stream import RunningRequest
 from engines.requests import Request, RequestFailed
+from engines.site import NOWHERE, Site
 from engines.stage_run import WINDOW_BYTES, WINDOW_CHUNKS, Outlet, StageRun
 from engines.worker_link import WorkerLink
 
@@ -26,7 +28,8 @@ AT_ONCE: Mapping[ServiceClass, float] = dict.fromkeys(ServiceClass, 0.0)
 class Orchestrator:
     """Implements engines.requests.Graph over the workers that it is given with `serve`.
 
-    `deployed` names the stages that some worker runs or will run. `server` tells this gateway's payloads from others'.
+    `deployed` names the stages that some worker runs or will run. `server` tells this gateway's payloads from others', `site` is
+    where it runs.
     `wait_ms` is how long a request of each class may wait for a slot.
     """
 
@@ -37,6 +40,7 @@ class Orchestrator:
         connectors: Connectors,
         *,
         server: str = "gateway",
+        site: Site = NOWHERE,
         wait_ms: Mapping[ServiceClass, float] = AT_ONCE,
         clock: Callable[[], float] = time.monotonic,
         on_status: Callable[[], None] = lambda: None,
@@ -46,6 +50,7 @@ class Orchestrator:
         self._pipeline = pipeline
         self._connectors = connectors
         self._server = server
+        self._site = site
         self._wait_ms = wait_ms
         self._clock = clock
         self.on_status = on_status
@@ -96,7 +101,7 @@ class Orchestrator:
         request = owner.request
         active = self._active_stages(request)
         parameters = {stage: self._parameters(request, stage) for stage in active}
-        wire_id = self._wire_id(request.request_id)
+        wire_id = self._wire_id(request.request_id, len(owner.attempts))
         stages = self._stages(request, wire_id, active)
         attempt = Attempt(wire_id, request, stages, owner, self._clock, self._settled)
         self._attempts[wire_id] = attempt
@@ -165,9 +170,9 @@ class Orchestrator:
             raise _invalid(stage, f"parameters.{stage}: expected {expected.__name__}, got {type(given).__name__}")
         return given
 
-    def _wire_id(self, request_id: str) -> str:
-        """The request's own id, or with a number behind it for a second attempt."""
-        names = itertools.chain([request_id], (f"{request_id}~{number}" for number in itertools.count(1)))
+    def _wire_id(self, request_id: str, tries: int) -> str:
+        """The request's own id, or with a number behind it after other tries."""
+        names = (f"{request_id}~{number}" if number else request_id for number in itertools.count(tries))
         return next(name for name in names if name not in self._attempts)
 
     def _stages(self, request: Request, wire_id: str, active: tuple[str, ...]) -> dict[str, StageRun]:
@@ -176,13 +181,14 @@ class Orchestrator:
         try:
             for stage in active:
                 sources = self._pipeline.upstreams(stage, active) if stage != request.entry else ("",)
-                stages[stage] = StageRun(wire_id, stage, self.pools[stage].take(request.session_id), sources, SHARED_MEMORY)
+                link = self.pools[stage].take(request.session_id)
+                stages[stage] = StageRun(wire_id, stage, link, sources, connector(self._site, [link.site]))
         except RequestFailed:
             self._give_back(stages)
             raise
         for run in stages.values():
             for source in filter(None, run.intakes):
-                stages[source].targets.append(run.intakes[source])
+                stages[source].targets.append(run)
         for output in dict.fromkeys(request.outputs):
             stages[self._pipeline.output_stage(output)].outlets.append(Outlet(output))
         return stages
@@ -201,13 +207,13 @@ class Orchestrator:
             window=WINDOW_CHUNKS,
             window_bytes=WINDOW_BYTES,
             wait_ms=self._wait_ms[request.service_class],
-            connector=self._connector(run),
+            connector=connector(run.link.site, self._readers(run)),
             deadline_ms=request.deadline_ms,
         )
 
-    def _connector(self, run: StageRun) -> str:
-        """What a stage puts its chunks with, so that all who read them can."""
-        return SHARED_MEMORY
+    def _readers(self, run: StageRun) -> list[Site]:
+        """Where those are who read what this stage emits."""
+        return [*(target.link.site for target in run.targets), *(self._site for _ in run.outlets)]
 
     def _settled(self, attempt: Attempt) -> None:
         del self._attempts[attempt.wire_id]

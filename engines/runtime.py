@@ -10,9 +10,8 @@ from typing import Protocol
 
 import msgspec
 
+from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.process import Connectors
-from engines.connectors.tcp import NAME as TCP
-from engines.connectors.tcp import TcpConnector
 from engines.deployment import GraphSettings
 from engines.graph_counters import GraphCounters
 from engines.launcher import LocalLauncher
@@ -24,6 +23,7 @@ from engines.remote_worker import remote_workers
 from engines.request_stream import RunningRequest
 from engines.requests import Request
 from engines.secret_file import read_secret
+from engines.site import Site, this_host
 from engines.supervision import Backoff
 from engines.worker_link import WorkerLink
 from engines.worker_settings import GATEWAY_RING_MB, MIB
@@ -76,13 +76,14 @@ class Runtime:
         self.ready = asyncio.Event()
         self._on_status = on_status
         self._server = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
-        tcp = TcpConnector(None, read_secret(settings.secret_file))
-        self._connectors = Connectors(GATEWAY_RING_MB * MIB, {TCP: tcp})
+        hosts = BetweenHosts(settings.between_hosts, None, read_secret(settings.secret_file), 0)
+        self._connectors = Connectors(GATEWAY_RING_MB * MIB, hosts.by_name)
         self._orchestrator = Orchestrator(
             settings.record(),
             settings.stages,
             self._connectors,
             server=self._server,
+            site=Site(this_host()),
             wait_ms=settings.queue_ms.by_class(),
             on_status=self._look,
         )

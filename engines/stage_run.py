@@ -86,7 +86,7 @@ class StageRun:
         self.done = False
         self.received = 0
         self.intakes = {source: self._intake(source) for source in sources}
-        self.targets: list[Intake] = []
+        self.targets: list[StageRun] = []
         self.outlets: list[Outlet] = []
         self._wire_id = wire_id
         self._granted = 0
@@ -126,7 +126,7 @@ class StageRun:
     def grant(self) -> bool:
         """Allow as many chunks more as every reader has taken since the last time; whether that had to be said. A stage that is
         done needs to know only when it holds payloads for them."""
-        sinks: list[Sink] = [*self.outlets, *self.targets]
+        sinks: list[Sink] = [*self.outlets, *(target.intakes[self.stage] for target in self.targets)]
         passed = min((sink.passed for sink in sinks if not sink.closed), default=self.received)
         if passed <= self._granted or (self.done and not self.holds_payloads):
             return False

@@ -74,9 +74,11 @@ class Grant(msgspec.Struct, frozen=True, tag="grant"):
 
 
 class Abort(msgspec.Struct, frozen=True, tag="abort"):
-    """Stop all stages of this request in this worker. Answered by Aborted, also when nothing is left to stop."""
+    """Stop all stages of this request in this worker and forget their payloads. Answered by Aborted, also when nothing is left to
+    stop. `keeps` are stages that have ended, and whose payloads stay until they are granted: their reader is not done."""
 
     request_id: str
+    keeps: tuple[str, ...] = ()
 
 
 class Probe(msgspec.Struct, frozen=True, tag="probe"):

@@ -74,7 +74,7 @@ class Namespace:
         if self._server is None:
             self._greet(message)
         elif isinstance(message, Abort):
-            self._abort(message.request_id)
+            self._abort(message)
         else:
             self._handle(message)
 
@@ -133,11 +133,12 @@ class Namespace:
         if (request := self._find(grant.request_id, grant.stage)) is not None:
             request.grant(grant.count)
 
-    def _abort(self, request_id: str) -> None:
+    def _abort(self, abort: Abort) -> None:
         """A second Abort while the first is under way is answered by the same Aborted."""
+        request_id = abort.request_id
         if request_id in self._aborting:
             return
-        requests = self._abort_stages(request_id)
+        requests = self._abort_stages(request_id, abort.keeps)
         if all(request.closed.is_set() for request in requests):
             self.send(Aborted(request_id))
         else:
@@ -150,8 +151,10 @@ class Namespace:
         self._aborting.discard(request_id)
         self.send(Aborted(request_id))
 
-    def _abort_stages(self, request_id: str) -> list[StageRequest]:
-        requests = list(self._open.get(request_id, {}).values())
+    def _abort_stages(self, request_id: str, keeps: tuple[str, ...] = ()) -> list[StageRequest]:
+        requests = [
+            request for stage, request in self._open.get(request_id, {}).items() if stage not in keeps or not request.over
+        ]
         for request in requests:
             request.abort()
         return requests

@@ -10,6 +10,7 @@ from engines.orchestrator import Orchestrator
 from engines.parameters import Generation, Parameters, Speech
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestStream
+from engines.site import Site, this_host
 from engines.worker_link import WorkerLink
 from fakes.pipelines import CASCADE
 from fakes.worker import EMPTY, FakeStage, FakeWorker
@@ -20,13 +21,21 @@ GENERATION = Generation()
 
 
 class Bench:
-    """An orchestrator with fake workers: `ears` runs ear and mind, `voice` runs mouth."""
+    """An orchestrator with fake workers: `ears` runs ear and mind, `voice` runs mouth. `arena_bytes`: everybody's."""
 
-    def __init__(self, folder: Path) -> None:
-        self.ears = FakeWorker(folder / "ears", ["ear", "mind"], name="ears")
-        self.voice = FakeWorker(folder / "voice", ["mouth"], name="voice")
+    def __init__(self, folder: Path, arena_bytes: int = 0) -> None:
+        self.folder = folder
+        self.ears = FakeWorker(folder / "ears", ["ear", "mind"], name="ears", arena_bytes=arena_bytes)
+        self.voice = FakeWorker(folder / "voice", ["mouth"], name="voice", arena_bytes=arena_bytes)
         self.statuses_changed = asyncio.Event()
-        self.orchestrator = Orchestrator(CASCADE, ("ear", "mind", "mouth"), Connectors(0), on_status=self.statuses_changed.set)
+        self.connectors = Connectors(arena_bytes)
+        self.orchestrator = Orchestrator(
+            CASCADE,
+            ("ear", "mind", "mouth"),
+            self.connectors,
+            site=Site(this_host()),
+            on_status=self.statuses_changed.set,
+        )
         self.served: dict[str, asyncio.Task[None]] = {}
 
     @asynccontextmanager
@@ -38,6 +47,7 @@ class Bench:
             yield self
             await self.orchestrator.drain()
         await asyncio.gather(*self.served.values(), return_exceptions=True)
+        self.connectors.close()
 
     async def connect(self, worker: FakeWorker) -> WorkerLink:
         link = await WorkerLink.connect(worker.socket, "test")
