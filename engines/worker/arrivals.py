@@ -40,7 +40,7 @@ class Arrivals:
         feed: Callable[[Push, Payload], None],
         fail: Callable[[Exception], None],
     ) -> None:
-        """`feed` may raise; `fail` hears of that and of payloads that are lost, after which nothing is fed any more."""
+        """`feed` may raise; `fail` hears of that, and of payloads that are lost."""
         self._reader = reader
         self._spawn = spawn
         self._feed = feed

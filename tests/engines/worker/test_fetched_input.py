@@ -9,6 +9,12 @@ from engines.payloads import Payload
 from fakes.worker_bench import Bench
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nothing ends by being late."""
+    monkeypatch.setattr("engines.worker.arrivals.PATIENCE_S", 3_600.0)
+
+
 async def test_later_pushes_wait_for_the_fetch_and_other_requests_do_not(bench: Bench) -> None:
     gateway = await bench.gateway()
     gateway.submit("r")

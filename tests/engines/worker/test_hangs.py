@@ -6,6 +6,7 @@ import pytest
 
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed
 from engines.messages.to_worker import Abort
+from engines.parameters import Generation, Message
 from fakes.gateway import FakeGateway
 from fakes.worker_bench import Bench
 
@@ -26,6 +27,18 @@ async def test_everybody_is_told_of_a_model_that_hangs_and_the_worker_ends(bench
     told = await two.next(Failed)
     assert (told.request_id, told.kind, told.message) == ("waits", ErrorKind.ENGINE, HUNG)
     assert await bench.model_died()
+
+
+async def test_who_waits_for_a_language_model_that_hangs_is_told_too(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.slots, bench.hang_limit_s = 1, 0.05
+    gateway = await bench.gateway()
+    for name, word in (("stuck", "wait"), ("waits", "fine")):
+        gateway.submit(name, "writer", parameters=Generation((Message("user", word),)), wait_ms=LONG_MS)
+        gateway.push(name, stage="writer", final=True)
+    assert {(await gateway.next(Failed)).request_id for _ in range(2)} == {"stuck", "waits"}
+    assert await bench.model_died()
+    assert bench.text_model.conversations == [[Message("user", "wait")]]
+    assert not any(record.name == "asyncio" for record in caplog.records)
 
 
 async def test_an_abort_of_who_hangs_is_answered_when_the_model_is_given_up(bench: Bench) -> None:

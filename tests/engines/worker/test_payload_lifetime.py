@@ -58,11 +58,10 @@ async def test_abort_of_what_only_keeps_payloads_is_acknowledged_and_they_are_go
 
 async def test_an_id_may_be_used_again_when_only_payloads_are_left_of_it(bench: Bench) -> None:
     gateway = await bench.gateway()
-    for _ in range(2):
+    for texts in (("a", "b"), ("a",)):
         gateway.submit("r", connector="elsewhere")
-        gateway.push("r", "a", final=True)
-        for seq in range(2):
-            assert (await gateway.chunk("r")).seq == seq
+        gateway.push("r", *texts, final=True)
+        assert len(await gateway.chunks("r")) == len(texts) + 1
     assert kept(bench) == [0, 1]
 
 
@@ -146,6 +145,18 @@ async def test_what_cannot_be_told_ends_its_request_and_not_the_engine(bench: Be
     assert (failed.request_id, failed.kind, failed.message[:9]) == ("bad", ErrorKind.ENGINE, "chunk 1: ")
     gateway.push("good", "fine", stage="blobs", final=True)
     assert await gateway.texts("good") == ["fine", ""]
+
+
+async def test_a_failure_that_cannot_be_told_as_it_is_is_told_as_well_as_it_can(bench: Bench) -> None:
+    class Mumbling(EchoingModel):
+        def run(self, batch: Sequence[tuple[object, Payload]]) -> list[list[Produced] | InvalidInput]:
+            raise RuntimeError("\ud800" + "x" * (64 << 20))
+
+    bench.models["blobs"] = Mumbling()
+    gateway = await bench.gateway()
+    gateway.submit("r", "blobs")
+    gateway.push("r", "a", stage="blobs")
+    assert (await gateway.next(Failed)).message.startswith("RuntimeError: ?xxx")
 
 
 async def one_life(gateway: FakeGateway, draw: random.Random, name: str, stage: str) -> None:

@@ -1,5 +1,7 @@
 """A request that finds no free slot waits for one: in order, for a while, and in nobody's way."""
 
+import asyncio
+
 import pytest
 
 from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, Report, Taken
@@ -49,6 +51,25 @@ async def test_so_it_does_at_a_language_model(gateway: FakeGateway) -> None:
     gateway.push("waits", stage="writer", final=True)
     gateway.push("holder", stage="writer", final=True)
     assert await gateway.texts("waits") == ["one", "two"]
+
+
+async def test_who_has_got_a_slot_waits_no_more(gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
+    call_later = loop.call_later
+
+    def remembered(delay: float, *what: object) -> asyncio.TimerHandle:
+        handle = call_later(delay, *what)  # pyright: ignore[reportArgumentType] (passed through)
+        if delay == 77:
+            timers.append(handle)
+        return handle
+
+    monkeypatch.setattr(loop, "call_later", remembered)
+    gateway.submit("waits", wait_ms=77_000)
+    await gateway.heard()
+    assert [timer.cancelled() for timer in timers] == [False]
+    gateway.push("holder", final=True)
+    await gateway.chunks("holder")
+    assert [timer.cancelled() for timer in timers] == [True]
 
 
 async def test_it_waits_no_longer_than_it_may(gateway: FakeGateway) -> None:
@@ -131,6 +152,22 @@ async def test_a_slot_that_a_lost_connection_held_goes_to_who_waits(bench: Bench
     await other.heard()
     await gateway.close()
     assert await other.texts("waits") == ["x", ""]
+
+
+@pytest.mark.parametrize("stage", ["echo", "writer"])
+async def test_a_worker_may_be_stopped_while_some_wait(
+    bench: Bench, gateway: FakeGateway, caplog: pytest.LogCaptureFixture, stage: str
+) -> None:
+    parameters = Generation((Message("user", "fine"),)) if stage == "writer" else None
+    for name in ("waits", "waits too"):
+        gateway.submit(name, stage, parameters=parameters, wait_ms=LONG_MS)
+    bench.remote.held = {"far"}
+    gateway.hand("waits", bench.remote.offer("far"), stage=stage)
+    await bench.remote.fetches(1)
+    assert bench.running is not None
+    bench.running.cancel()
+    await asyncio.wait([bench.running])
+    assert [record.message for record in caplog.records] == []
 
 
 async def test_what_breaks_the_contract_while_it_waits_ends_it(gateway: FakeGateway) -> None:
