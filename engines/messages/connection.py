@@ -30,6 +30,9 @@ class Listener(Protocol[T_contra]):
 class Connection(asyncio.Protocol, Generic[T]):
     """One end; the protocol of a stream transport.
 
+    What is sent in one turn of the loop goes out together at its end. `first_at_once`: apart from the first, which does not wait.
+    Right at the end that others wait for; wrong where whoever waits runs on this loop and would come after the system call.
+
     `waits_for_reader`: while the peer leaves too much unread, nothing more is read of it. Right at the end that answers what it
     reads, wrong at both, which would wait for each other.
     """
@@ -40,13 +43,19 @@ class Connection(asyncio.Protocol, Generic[T]):
         encoder: msgspec.msgpack.Encoder,
         listener: Listener[T],
         *,
+        first_at_once: bool = False,
         waits_for_reader: bool = False,
     ) -> None:
         self._frames = FrameCutter(decoder)
         self._encode = encoder.encode
         self._listener = listener
+        self._first_at_once = first_at_once
         self._waits_for_reader = waits_for_reader
         self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._turn_ends = False
+        self._outgoing: list[bytes] = []
+        self._outgoing_bytes = 0
         self._held = False
         self._closed = False
         self._reason: Exception | None = None
@@ -56,13 +65,23 @@ class Connection(asyncio.Protocol, Generic[T]):
     @property
     def unread_bytes(self) -> int:
         """Sent, and not yet taken by the kernel for the peer to read."""
-        return self._transport.get_write_buffer_size() if self._transport else 0
+        return self._outgoing_bytes + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     def send(self, message: msgspec.Struct) -> None:
-        """What is sent in one turn of the loop goes out together. Raises FrameTooLarge."""
+        """Raises FrameTooLarge."""
         framed = frame(self._encode(message))
-        if self._transport and not self._closed:
-            self._transport.write(framed)
+        if self._closed or self._transport is None:
+            return
+        if not self._turn_ends:
+            self._turn_ends = True
+            self._loop.call_soon(self._end_turn)
+            if self._first_at_once:
+                self._transport.write(framed)
+                return
+        self._outgoing.append(framed)
+        self._outgoing_bytes += len(framed)
+        if self._outgoing_bytes > OUTBOX_BYTES:
+            self._write()
 
     async def room(self) -> None:
         """Wait until the peer has read most of what was sent, or is lost."""
@@ -124,6 +143,15 @@ class Connection(asyncio.Protocol, Generic[T]):
                 self._listener.received(message)
         except Exception as error:  # noqa: BLE001 (the connection's owner gets it as the reason)
             self.close(error)
+
+    def _end_turn(self) -> None:
+        self._turn_ends = False
+        self._write()
+
+    def _write(self) -> None:
+        outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
+        if outgoing and self._transport and not self._closed:
+            self._transport.writelines(outgoing)
 
     def _cut(self) -> FrameError | None:
         try:

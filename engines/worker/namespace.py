@@ -33,7 +33,7 @@ class Namespace:
         self._site = site
         # Policy of what waits for the gateway: block. Chunks are bounded by the credit of their requests; everything else answers
         # a message of the gateway, of which no more are read while it does not read.
-        self.connection = Connection(to_worker.decoder, to_gateway.encoder, self, waits_for_reader=True)
+        self.connection = Connection(to_worker.decoder, to_gateway.encoder, self, first_at_once=True, waits_for_reader=True)
         self._group = asyncio.TaskGroup()
         self._ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._server: str | None = None

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -192,6 +192,45 @@ async def test_what_fits_no_frame_is_not_sent_and_the_connection_goes_on() -> No
         worker.connection.send(Aborted("r"))
         framed = frame(to_gateway.encoder.encode(Aborted("r")))
         assert await asyncio.get_running_loop().sock_recv(peer, 100) == framed
+
+
+class Written(asyncio.Transport):
+    """A transport that takes note of each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[int] = []
+        """How many frames there were in each."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(1)
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        self.writes.append(len(list(list_of_data)))
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+
+@pytest.mark.parametrize(("first_at_once", "writes"), [(True, [1, 3]), (False, [4])])
+async def test_what_is_sent_in_one_turn_goes_out_together(first_at_once: bool, writes: list[int]) -> None:
+    connection, transport = Connection(to_worker.decoder, to_gateway.encoder, Worker(), first_at_once=first_at_once), Written()
+    connection.connection_made(transport)
+    for _ in range(4):
+        connection.send(Aborted("r"))
+    assert transport.writes == writes[:-1]
+    await asyncio.sleep(0)
+    assert transport.writes == writes
+    connection.send(Aborted("r"))
+    await asyncio.sleep(0)
+    assert transport.writes == [*writes, 1]
+
+
+async def test_a_turn_in_which_much_is_sent_does_not_hold_it_all() -> None:
+    connection, transport = Connection(to_worker.decoder, to_gateway.encoder, Worker()), Written()
+    connection.connection_made(transport)
+    for _ in range(20):
+        connection.send(Aborted("x" * (OUTBOX_BYTES // 4)))
+    assert transport.writes == [4, 4, 4, 4, 4]
 
 
 async def test_the_largest_message_goes_through_whole() -> None:
