@@ -7,7 +7,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in a worker; libraries read it when they are imported
 
-from engines.conformance.command import CannotTest, Subject, test
+from engines.conformance.command import CannotTest, Subject, results
 from engines.conformance.suite import Result
 
 DEFAULT_FILE = Path(__file__).parent.parent.parent / "deploy" / "voice.yaml"
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(reason, file=sys.stderr)
         return 2
     faults = 0
-    for result in test(subject):
+    for result in results(subject):
         faults += bool(result.fault)
         print(_line(result), flush=True)
     print(f"{subject.stage}: {faults or 'no'} fault{'' if faults == 1 else 's'}")
@@ -42,4 +42,7 @@ def _line(result: Result) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    # Not sys.exit: libraries of models complain when the interpreter takes itself apart around them.
+    os._exit(status)

@@ -105,7 +105,7 @@ def side_by_side(bench: GenerationBench, sequences: range | list[int]) -> list[A
 
 
 def _beside_good_ones(bench: GenerationBench, bad: Payload, when: str, *, whatever_its_key: bool = False) -> Outcome:
-    """The bad row's outcome, as the last row of a step of two good requests, which go on to their ends."""
+    """The bad row's outcome, as the last row of a step of two good requests, which then go on."""
     inputs = bench.samples.sequences[0]
     good, guilty = [bench.open(), bench.open()], bench.open()
     rows = [*((state, inputs[0]) for state in good), (guilty, bad)]
@@ -113,9 +113,9 @@ def _beside_good_ones(bench: GenerationBench, bad: Payload, when: str, *, whatev
     shares = whatever_its_key and keys[0] == keys[1]
     *firsts, outcome = bench.step(rows) if shares else bench.outcomes(rows)
     for state, first in zip(good, firsts, strict=True):
-        answers = [answered(first), *bench.go_on(state, inputs[1:])]
-        bench.compare_within(bench.samples.tolerance, 0, answers, when)
-    bench.model.close(guilty)
+        bench.compare_within(bench.samples.tolerance, 0, [answered(first), bench.answer(state, inputs[1])], when)
+    for state in (*good, guilty):
+        bench.model.close(state)
     return outcome
 
 

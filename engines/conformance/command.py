@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from engines import deployment
 from engines.configuration import ConfigurationError, read
-from engines.conformance import ConformanceFault, NotApplicable
+from engines.conformance import NotApplicable
 from engines.conformance.generation_bench import GenerationBench
 from engines.conformance.samples import GenerationSamples, Samples, TextSamples, named
 from engines.conformance.suite import GENERATION_CHECKS, TEXT_CHECKS, WORKER_CHECKS, Result, run, run_async
 from engines.conformance.text_bench import TextBench
 from engines.conformance.worker_bench import WorkerBench
 from engines.deployment import FAMILIES, GraphSettings, StageSettings
-from engines.models import GenerationModel
 from engines.pipeline import ExecutionType
 from engines.weights import WeightsError
+from engines.worker.foreign import attempt, attempt_async, describe
 from engines.worker.loading import load_generation_model, load_text_model
 from engines.worker.spec import StageSpec
 
@@ -51,21 +51,23 @@ class Subject(NamedTuple):
         return StageSpec(self.stage, chosen.model, chosen.directory, chosen.slots, chosen.batch, chosen.options)
 
 
-def test(subject: Subject) -> Iterator[Result]:
-    """First the model in this process, then the same stage in a worker's."""
+def results(subject: Subject) -> Iterator[Result]:
+    """First of the model in this process, then of the same stage in a worker's."""
     if isinstance(subject.samples, GenerationSamples):
-        yield from run(GENERATION_CHECKS, GenerationBench(lambda: _loaded(subject), subject.samples))
+        bench = attempt(GenerationBench, lambda: load_generation_model(subject.spec), subject.samples)
+        if isinstance(bench, Exception):
+            yield _not_begun("repeats_itself", f"it cannot be loaded: {describe(bench)[1]}")
+            return
+        yield from run(GENERATION_CHECKS, bench)
     else:
-        yield from asyncio.run(_test_text(subject, subject.samples))
-    yield from asyncio.run(_test_worker(subject))
+        yield from asyncio.run(_text_results(subject.spec, subject.samples))
+    yield from asyncio.run(_worker_results(subject))
 
 
-def _loaded(subject: Subject) -> GenerationModel[object]:
-    return load_generation_model(subject.spec)
-
-
-async def _test_text(subject: Subject, samples: TextSamples) -> list[Result]:
-    model = await asyncio.to_thread(load_text_model, subject.spec)
+async def _text_results(spec: StageSpec, samples: TextSamples) -> list[Result]:
+    model = await attempt_async(asyncio.to_thread(load_text_model, spec))
+    if isinstance(model, Exception):
+        return [_not_begun("batching_equals_solo", f"it cannot be loaded: {describe(model)[1]}")]
     try:
         await model.warm_up()
         return await run_async(TEXT_CHECKS, TextBench(model, samples))
@@ -73,14 +75,18 @@ async def _test_text(subject: Subject, samples: TextSamples) -> list[Result]:
         model.shutdown()
 
 
-async def _test_worker(subject: Subject) -> list[Result]:
+async def _worker_results(subject: Subject) -> list[Result]:
     try:
         async with WorkerBench.started(subject.settings, subject.stage, subject.samples) as bench:
+            if bench.hindrance:
+                return [_not_begun("a_worker_serves_it", bench.hindrance)]
             return await run_async(WORKER_CHECKS, bench)
     except NotApplicable as reason:
-        return [Result("a_worker_serves_it", "", "", str(reason), 0.0)]
-    except ConformanceFault as fault:
-        return [Result("a_worker_serves_it", "", str(fault), "", 0.0)]
+        return [_not_begun("a_worker_serves_it", skipped=str(reason))]
+
+
+def _not_begun(check: str, fault: str = "", skipped: str = "") -> Result:
+    return Result(check, "", fault, skipped, 0.0)
 
 
 def _samples(settings: GraphSettings, stage: str, chosen: str | None) -> Samples:
@@ -92,7 +98,7 @@ def _samples(settings: GraphSettings, stage: str, chosen: str | None) -> Samples
         raise CannotTest(str(wrong)) from wrong
     expected = TextSamples if execution is ExecutionType.AR else GenerationSamples
     if not isinstance(samples, expected):
-        raise CannotTest(f"samples {path!r}: expected {expected.__name__} for an {execution} stage, got {type(samples).__name__}")
+        raise CannotTest(f"samples {path!r}: expected {expected.__name__} for the stage {stage!r}, got {type(samples).__name__}")
     return samples
 
 

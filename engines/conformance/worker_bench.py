@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from engines.conformance import ConformanceFault, NotApplicable
+from engines.conformance import NotApplicable
 from engines.conformance.samples import GenerationSamples, Samples
 from engines.deployment import GraphSettings, WorkerSettings
 from engines.messages.to_gateway import StageState
@@ -22,7 +22,10 @@ WORKER = "conformance"
 
 
 class WorkerBench:
-    def __init__(self, runtime: Runtime, stage: str, output: str, samples: Samples) -> None:
+    """`hindrance` is why the worker does not serve; empty when it does."""
+
+    def __init__(self, runtime: Runtime, stage: str, output: str, samples: Samples, hindrance: str) -> None:
+        self.hindrance = hindrance
         self.runtime = runtime
         self.samples = samples
         self._stage = stage
@@ -32,13 +35,12 @@ class WorkerBench:
     @classmethod
     @asynccontextmanager
     async def started(cls, settings: GraphSettings, stage: str, samples: Samples) -> AsyncGenerator["WorkerBench"]:
-        """Raises NotApplicable for a stage that no caller can feed or hear, ConformanceFault when it does not get ready."""
+        """Raises NotApplicable for a stage that no caller can feed or hear."""
         output = _output(settings.record(), stage)
         changed = asyncio.Event()
         runtime = Runtime(_only(settings, stage), on_status=changed.set)
         async with runtime.running():
-            await _ready(runtime, changed)
-            yield cls(runtime, stage, output, samples)
+            yield cls(runtime, stage, output, samples, await _hindrance(runtime, changed))
 
     def inputs(self) -> list[Sequence[Payload]]:
         """Of several requests."""
@@ -48,9 +50,18 @@ class WorkerBench:
 
     def request(self, number: int) -> Request:
         """A new one for the inputs of this number."""
-        return self.request_with(self._parameters(number))
+        if isinstance(self.samples, GenerationSamples):
+            return self._request(self.samples.parameters)
+        return self._request(msgspec.structs.replace(self.samples.parameters, messages=self.samples.conversations[number]))
 
-    def request_with(self, parameters: Parameters) -> Request:
+    def wrong_requests(self) -> list[tuple[Request, Payload]]:
+        """Each with what it is fed; an empty payload is no input at all."""
+        if isinstance(self.samples, GenerationSamples):
+            return [(self.request(0), wrong) for wrong in self.samples.wrong if wrong != Payload()]
+        conversation = msgspec.structs.replace(self.samples.parameters, messages=self.samples.wrong)
+        return [(self._request(conversation), Payload())]
+
+    def _request(self, parameters: Parameters) -> Request:
         return Request(
             request_id=f"conformance-{next(self._serials)}",
             entry=self._stage,
@@ -71,11 +82,6 @@ class WorkerBench:
         reports = await self.runtime.reports()
         return sum(stage.active for report in reports.values() for stage in report.stages)
 
-    def _parameters(self, number: int) -> Parameters:
-        if isinstance(self.samples, GenerationSamples):
-            return self.samples.parameters
-        return msgspec.structs.replace(self.samples.parameters, messages=self.samples.conversations[number])
-
 
 def _only(settings: GraphSettings, stage: str) -> GraphSettings:
     """The deployment with nothing but this stage, in a worker of its own."""
@@ -91,13 +97,14 @@ def _output(pipeline: Pipeline, stage: str) -> str:
     return outputs[0]
 
 
-async def _ready(runtime: Runtime, changed: asyncio.Event) -> None:
+async def _hindrance(runtime: Runtime, changed: asyncio.Event) -> str:
     try:
         async with asyncio.timeout(READY_LIMIT_S):
             while not runtime.ready.is_set():
                 await changed.wait()
                 changed.clear()
                 if failed := [status.note for status in runtime.stage_statuses() if status.state is StageState.FAILED]:
-                    raise ConformanceFault(f"the worker cannot load the stage: {failed[0]}")
+                    return f"the worker cannot load the stage: {failed[0]}"
     except TimeoutError:
-        raise ConformanceFault(f"the worker is not ready after {READY_LIMIT_S:g} s") from None
+        return f"the worker is not ready after {READY_LIMIT_S:g} s"
+    return ""

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from engines.conformance import ConformanceFault, NotApplicable
+from engines.conformance import ConformanceFault
 from engines.conformance.outputs import payload_difference
-from engines.conformance.samples import GenerationSamples
 from engines.conformance.worker_bench import WorkerBench
 from engines.messages.to_gateway import ErrorKind
 from engines.payloads import Payload
-from engines.requests import Delivery, RequestFailed
+from engines.requests import Delivery, Request, RequestFailed
 
 ANSWER_LIMIT_S = 60.0
 ABORTS = 8
@@ -46,22 +45,22 @@ async def an_abort_leaves_nothing(bench: WorkerBench) -> None:
 
 
 async def wrong_input_is_the_requests_fault(bench: WorkerBench) -> None:
-    """a wrong input or parameter fails its request as invalid, and the next is served"""
-    if not isinstance(bench.samples, GenerationSamples):
-        raise NotApplicable("its input is checked before")
-    for number, wrong in enumerate(bench.samples.wrong):
-        kind = await _failure(bench, wrong)
+    """a wrong input or conversation fails its request as invalid, and the next is served"""
+    for number, (request, wrong) in enumerate(bench.wrong_requests()):
+        kind = await _failure(bench, request, wrong)
         if kind is not ErrorKind.INVALID:
             raise ConformanceFault(f"wrong input {number}: expected {ErrorKind.INVALID.value}, got {kind or 'an answer'}")
     await _served(bench.deliveries(0))
 
 
-async def _failure(bench: WorkerBench, wrong: Payload) -> ErrorKind | None:
+async def _failure(bench: WorkerBench, request: Request, wrong: Payload) -> ErrorKind | None:
     try:
-        async with await bench.runtime.submit(bench.request(0)) as running:
+        async with asyncio.timeout(ANSWER_LIMIT_S), await bench.runtime.submit(request) as running:
             await running.push(wrong, final=True)
             async for _ in running:
                 pass
+    except TimeoutError:
+        raise ConformanceFault(f"a wrong input was not answered within {ANSWER_LIMIT_S:g} s") from None
     except RequestFailed as failed:
         return failed.kind
     return None

@@ -1,6 +1,8 @@
 """Tallies with one fault each."""
 
 import itertools
+import threading
+import time
 from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
@@ -235,3 +237,20 @@ class Leaking(Tally):
 
     def close(self, state: Sum) -> None:
         self.closed.append(bytes(100_000))
+
+
+class Lingering(Tally):
+    """In a worker, takes its time to let go of the first request that has not come to its end."""
+
+    lingered = False
+
+    def close(self, state: Sum) -> None:
+        if state.values < 5 and not self.lingered and threading.current_thread() is not threading.main_thread():
+            self.lingered = True
+            time.sleep(3.0)
+
+
+class Crashing(Tally):
+    def read(self, payload: Payload) -> NDArray[np.float32] | InvalidInput:
+        values = payload.arrays["values"].numpy()
+        return cast(NDArray[np.float32], values.reshape(len(values)))

@@ -13,10 +13,18 @@ from engines.models import InvalidInput, Produced
 from engines.models.snapshots import Snapshot, saved
 from engines.parameters import Parameters, Speech
 from engines.payloads import Array, Payload
+from engines.pipeline import ExecutionType, Output, Pipeline, Stage
 
 Row: TypeAlias = "tuple[Sum, Payload]"
 Answer: TypeAlias = list[Produced] | InvalidInput
 KIND = "tally 1"
+
+TALLIES = Pipeline(
+    name="fakes.tally:TALLIES",
+    stages=(Stage("tally", ExecutionType.GENERATION, emits="sums", parameters=Speech),),
+    edges=(),
+    outputs=(Output("sums", "tally"),),
+)
 
 
 @dataclass(slots=True)

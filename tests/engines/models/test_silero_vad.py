@@ -1,9 +1,10 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engines.models import InvalidInput, Produced
 from engines.models.onnx_session import onnx_session
@@ -142,3 +143,27 @@ def test_nothing_pushed_nothing_owed(vad: SileroVad):
 def test_unknown_option_is_named(weights: Callable[[str], Path]):
     with pytest.raises(msgspec.ValidationError, match="thread"):
         SileroVad.load(weights("silero-vad"), {"thread": 1})
+
+
+def test_a_network_that_fails_in_the_middle_leaves_the_streams_as_they_were(vad: SileroVad, sentence: Samples):
+    class Failing:
+        """At its third call from now on."""
+
+        calls = 0
+
+        def run(
+            self, output_names: Sequence[str] | None, input_feed: Mapping[str, NDArray[np.generic]]
+        ) -> list[NDArray[np.float32]]:
+            self.calls += 1
+            if self.calls == 3:
+                raise MemoryError("scripted")
+            return vad._session.run(output_names, input_feed)  # pyright: ignore[reportPrivateUsage] (the real one inside)
+
+    failing = SileroVad(Failing())
+    stream, untouched = vad.open(Activity()), vad.open(Activity())
+    for each in (stream, untouched):
+        push(vad, each, sentence[:RATE])
+    with pytest.raises(MemoryError):
+        push(failing, stream, sentence[RATE : 2 * RATE])
+    again, expected = (push(vad, each, sentence[RATE : 2 * RATE]) for each in (stream, untouched))
+    np.testing.assert_array_equal(probabilities(again), probabilities(expected))
