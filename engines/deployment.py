@@ -20,11 +20,12 @@ from engines.models.registry import Family
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.secret_file import secret_file
+from engines.site import Carrier
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
 from engines.worker_settings import WorkerSettings, check_fits, check_names, with_device
 
-SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file")
+SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
@@ -99,6 +100,8 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
     """By their names; those that are not named are chunked."""
     secret_file: str = ""
     """What is shared with workers on other hosts lies there."""
+    between_hosts: Carrier = Carrier.TCP
+    """What carries payloads to and from them."""
 
     def record(self) -> Pipeline:
         return pipeline(self.pipeline)
@@ -121,6 +124,7 @@ def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine 
         voices=_records(file, "voices", sections, VoiceOutput),
         queue_ms=record(file, "queue_ms", sections.get("queue_ms", {}), QueueLimits),
         secret_file=secret_file(file, sections.get("secret_file"), workers),
+        between_hosts=_carrier(file, sections.get("between_hosts", Carrier.TCP)),
     )
     _check_stages(file, settings)
     settings = msgspec.structs.replace(
@@ -176,6 +180,11 @@ def _edges(file: Path, graph: Pipeline, sections: Mapping[str, object]) -> dict[
         _one_of(file, f"edges.{edge}", chunking, list(Chunking))
         chosen[edge] = Chunking(chunking)
     return chosen
+
+
+def _carrier(file: Path, value: object) -> Carrier:
+    _one_of(file, "between_hosts", value, list(Carrier))
+    return Carrier(value)
 
 
 def _check_stages(file: Path, settings: GraphSettings) -> None:

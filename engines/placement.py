@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from engines.connectors.process import INLINE, SHARED_MEMORY
-from engines.connectors.tcp import NAME as TCP
 from engines.site import NOWHERE, Site
 
 
@@ -11,4 +10,4 @@ def connector(producer: Site, readers: Iterable[Site]) -> str:
     """The name of the connector. Inline where nothing better reaches every reader; a payload that is too large for that fails."""
     if producer != NOWHERE and all(reader.host == producer.host for reader in readers):
         return SHARED_MEMORY
-    return TCP if producer.is_fetchable else INLINE
+    return producer.fetched_by or INLINE

@@ -1,20 +1,28 @@
 """Where a process runs, as far as its payloads are concerned."""
 
 import os
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
 
+class Carrier(StrEnum):
+    """The connectors between hosts, by name."""
+
+    TCP = "tcp"
+    MOONCAKE = "mooncake"
+
+
 class Site(msgspec.Struct, frozen=True, array_like=True):
-    """Those of one `host` can read each other's memory: one kernel, one numbering of processes, one user. `is_fetchable`: others
-    can fetch payloads from it."""
+    """Those of one `host` can read each other's memory: one kernel, one numbering of processes, one user. `fetched_by`
+    is the connector with which others can fetch payloads from it; empty: they cannot."""
 
     host: str
-    is_fetchable: bool
+    fetched_by: str = ""
 
 
-NOWHERE = Site("", False)
+NOWHERE = Site("")
 """Whose payloads travel inline."""
 
 

@@ -29,6 +29,7 @@ def _worker_spec(name: str, worker: WorkerSettings, settings: GraphSettings, log
         full_edges=tuple(name for name, chunking in settings.edges.items() if chunking is Chunking.FULL),
         logs=logs,
         secret_file=settings.secret_file,
+        between_hosts=settings.between_hosts,
     )
 
 

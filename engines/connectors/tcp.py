@@ -43,7 +43,6 @@ class TcpConnector:
     ) -> None:
         self.faults = Faults("payloads over TCP", clock)
         self.secret = secret
-        self.is_public = public is not None and not public.is_loopback
         self._token = secrets.token_hex(8)
         self._address = f"{public}/{self._token}" if public else ""
         self._limit_bytes = limit_bytes

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engines import door
 from engines.addresses import TcpAddress, address
+from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.tcp import TcpConnector
 from engines.door import Door
 from engines.handshake import Purpose
@@ -44,9 +45,10 @@ def listener(spec: WorkerSpec) -> socket.socket:
     return bound
 
 
-def tcp_connector(spec: WorkerSpec) -> TcpConnector:
-    """What others fetch this worker's payloads with, where it has a public address; and what it fetches theirs with."""
-    return TcpConnector(_tcp(spec.public) if spec.public else None, read_secret(spec.secret_file))
+def between_hosts(spec: WorkerSpec) -> BetweenHosts:
+    """Raises OSError and ValueError."""
+    public = _tcp(spec.public) if spec.public else None
+    return BetweenHosts(spec.between_hosts, public, read_secret(spec.secret_file), spec.ring_mb << 20)
 
 
 async def serve(listener: socket.socket, connected: Callable[[], asyncio.BaseProtocol], tcp: TcpConnector | None) -> None:

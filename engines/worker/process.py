@@ -15,12 +15,11 @@ from setproctitle import setproctitle
 
 from engines import logs
 from engines.bridges.whole import with_whole_edges
+from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.process import Connectors
-from engines.connectors.tcp import NAME as TCP
-from engines.connectors.tcp import TcpConnector
 from engines.pipeline import PipelineError
 from engines.pipelines.registry import pipeline
-from engines.worker.listening import listener, tcp_connector
+from engines.worker.listening import between_hosts, listener
 from engines.worker.server import Worker
 from engines.worker.spec import WorkerSpec
 
@@ -38,8 +37,8 @@ def run(spec: WorkerSpec) -> int:
     logs.set_up(spec.name, spec.logs)
     setproctitle(f"antiphon {spec.name}")
     try:
-        tcp = tcp_connector(spec)
-        connectors = Connectors(spec.ring_mb << 20, {TCP: tcp})
+        hosts = between_hosts(spec)
+        connectors = Connectors(spec.ring_mb << 20, hosts.by_name)
         worker = Worker(spec, with_whole_edges(pipeline(spec.pipeline), spec.full_edges), connectors)
         sock = listener(spec)
     except (PipelineError, OSError, ValueError) as error:
@@ -47,7 +46,7 @@ def run(spec: WorkerSpec) -> int:
         return CANNOT_START
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(worker, sock, tcp))
+            runner.run(_serve(worker, sock, hosts))
     except BaseExceptionGroup as error:
         log.critical("worker %s ends: %s", spec.name, "; ".join(_reasons(error)), exc_info=error)
         return ENGINE_DIED
@@ -57,8 +56,8 @@ def run(spec: WorkerSpec) -> int:
     return 0
 
 
-async def _serve(worker: Worker, sock: socket.socket, tcp: TcpConnector) -> None:
-    serving = asyncio.create_task(worker.run(sock, tcp))
+async def _serve(worker: Worker, sock: socket.socket, hosts: BetweenHosts) -> None:
+    serving = asyncio.create_task(worker.run(sock, hosts))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     freezing = asyncio.create_task(_freeze_when_loaded(worker))

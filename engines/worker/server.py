@@ -5,8 +5,8 @@ import itertools
 import logging
 import socket
 
+from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.process import Connectors
-from engines.connectors.tcp import TcpConnector
 from engines.messages.connection import Connection
 from engines.messages.to_gateway import StageStatus, StatusChanged
 from engines.messages.to_worker import ToWorker
@@ -30,14 +30,14 @@ class Worker:
         self._serials = itertools.count()
         self._site = NOWHERE
 
-    async def run(self, listener: socket.socket, tcp: TcpConnector | None = None) -> None:
-        """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. One on TCP needs
-        `tcp`."""
-        self._site = Site(this_host(), is_fetchable=tcp is not None and tcp.is_public)
+    async def run(self, listener: socket.socket, hosts: BetweenHosts | None = None) -> None:
+        """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. `listener` on TCP
+        needs `hosts`."""
+        self._site = Site(this_host(), hosts.fetched_by if hosts else "")
         async with asyncio.TaskGroup() as group:
             for host in self._hosts.values():
                 group.create_task(host.run())
-            await serve(listener, lambda: self._accept(group), tcp)
+            await serve(listener, lambda: self._accept(group), hosts.tcp if hosts else None)
 
     async def loaded(self) -> None:
         """Returns when no stage is loading any more."""

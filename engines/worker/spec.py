@@ -9,6 +9,7 @@ import math
 import msgspec
 
 from engines.logs import LogStyle
+from engines.site import Carrier
 
 DEFAULT_RING_MB = 32
 DEFAULT_HANG_LIMIT_S = 30.0
@@ -59,7 +60,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connecting never races with the start; None: the worker binds and listens itself.
 
     `listen` (`tcp://host:port`) is listened on instead of `socket`, for control and payloads; others reach it as `public`. The
-    secret that they must know lies in `secret_file`. `is_supervised`: stdin is the lifeline to the launcher."""
+    secret that they must know lies in `secret_file`. Payloads go to other hosts by the connector `between_hosts`.
+    `is_supervised`: stdin is the lifeline to the launcher."""
 
     name: str
     pipeline: str
@@ -75,6 +77,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listen: str = ""
     public: str = ""
     secret_file: str = ""
+    between_hosts: Carrier = Carrier.TCP
     is_supervised: bool = True
 
 

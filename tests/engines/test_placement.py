@@ -9,7 +9,7 @@ import pytest
 from engines.placement import connector
 from engines.site import NOWHERE, Site, this_host
 
-HERE, THERE, UNREACHABLE = Site("here", True), Site("there", True), Site("behind a wall", False)
+HERE, THERE, UNREACHABLE = Site("here", "tcp"), Site("there", "mooncake"), Site("behind a wall")
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,15 @@ HERE, THERE, UNREACHABLE = Site("here", True), Site("there", True), Site("behind
         (UNREACHABLE, [UNREACHABLE], "shared_memory"),
         (HERE, [HERE, THERE], "tcp"),
         (HERE, [UNREACHABLE], "tcp"),
+        (THERE, [HERE], "mooncake"),
         (UNREACHABLE, [HERE], "inline"),
         (NOWHERE, [NOWHERE], "inline"),
         (UNREACHABLE, [UNREACHABLE, HERE], "inline"),
     ],
 )
-def test_shared_memory_on_one_host_tcp_between_two(producer: Site, readers: list[Site], expected: str) -> None:
+def test_shared_memory_on_one_host_and_what_the_producer_offers_between_two(
+    producer: Site, readers: list[Site], expected: str
+) -> None:
     assert connector(producer, readers) == expected
 
 

@@ -168,7 +168,7 @@ async def test_payloads_cross_tcp_as_between_hosts(tmp_path: Path, monkeypatch: 
         return "tcp"
 
     monkeypatch.setattr("engines.orchestrator.connector", by_tcp)
-    monkeypatch.setattr("engines.runtime.TcpConnector", Counting)
+    monkeypatch.setattr("engines.connectors.between_hosts.TcpConnector", Counting)
     elsewhere = Elsewhere(tmp_path, one=free_place(), two=free_place())
     async with (
         elsewhere.worker("one"),
