@@ -240,12 +240,18 @@ class Leaking(Tally):
 
 
 class Lingering(Tally):
-    """In a worker, takes its time to let go of the first request that has not come to its end."""
+    """In a worker, takes its time to let go of the first request that does not come to its end."""
 
     lingered = False
+    flushed: Sum | None = None
+
+    def flush(self, state: Sum) -> list[Produced]:
+        self.flushed = state
+        return super().flush(state)
 
     def close(self, state: Sum) -> None:
-        if state.values < 5 and not self.lingered and threading.current_thread() is not threading.main_thread():
+        in_worker = threading.current_thread() is not threading.main_thread()
+        if in_worker and state is not self.flushed and not self.lingered:
             self.lingered = True
             time.sleep(3.0)
 

@@ -41,7 +41,7 @@ def test_a_right_model_keeps_every_promise(tmp_path: Path, capsys: pytest.Captur
     [
         ("Restless", "a worker serves it", "request 0 again: array sums"),
         ("Lingering", "an abort leaves nothing", "an abort was not acknowledged in time"),
-        ("Crashing", "wrong input is the requests fault", "wrong input [01]: expected invalid, got engine"),
+        ("Crashing", "wrong input is the requests fault", "wrong input 0: expected invalid, got engine"),
     ],
 )
 def test_what_only_a_worker_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, check: str, fault: str):
