@@ -21,15 +21,15 @@ def standalone_spec(file: Path, settings: GraphSettings, name: str, listen: str,
     if name not in settings.workers:
         raise WrongValue(file, "workers", f"one of {', '.join(settings.workers)}", f"{name!r}")
     chosen = settings.workers[name]
+    place, public = _places(file, name, listen, chosen.address)
+    if isinstance(place, TcpAddress) and not (settings.secret_file or place.is_loopback):
+        raise WrongValue(file, "secret_file", f"a file with a secret, as others can reach {place}", "none")
     own = with_device(msgspec.structs.replace(chosen, address="", replicas=1), machine)
     check_fits(file, {name: own}, machine)
     stages = {stage: settings.stages[stage] for stage in own.stages}
     spec = worker_specs(with_weights(msgspec.structs.replace(settings, workers={name: own}, stages=stages, voices={})), logs)[0]
-    place, public = _places(file, name, listen, chosen.address)
     if isinstance(place, UnixAddress):
         return msgspec.structs.replace(spec, socket=place.path, is_supervised=False)
-    if not (settings.secret_file or place.is_loopback):
-        raise WrongValue(file, "secret_file", f"a file with a secret, as others can reach {place}", "none")
     return msgspec.structs.replace(spec, listen=str(place), public=public, is_supervised=False)
 
 
