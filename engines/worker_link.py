@@ -80,8 +80,8 @@ class WorkerLink:
         return link
 
     async def run(self, receiver: Receiver) -> None:
-        """Pass every message to `receiver` until the connection ends. Raises FrameError when the worker sends nonsense, and what
-        `receiver` raised."""
+        """Pass every message to `receiver` until the connection ends. Raises FrameError when the worker sends nonsense, another
+        OSError when it is given up or out of reach, and what `receiver` raised."""
         self._receiver = receiver
         self._connection.release()
         try:
@@ -89,8 +89,8 @@ class WorkerLink:
         finally:
             self.close()
             self._lose()
-        # A connection that is reset has ended like any other: killed in the middle of a write.
-        if isinstance(reason, FrameError) or (reason is not None and not isinstance(reason, OSError)):
+        # Killed in the middle of a write: an end like any other.
+        if reason is not None and not isinstance(reason, ConnectionResetError | BrokenPipeError):
             raise reason
 
     @property
