@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
+from engines.liveness import Patience
 from engines.logs import LogStyle
 from realtime.media import messages
 from realtime.media.formats import AudioFormat
@@ -21,8 +22,8 @@ MAX_DECODES = 32
 MAX_LISTENS = 64
 MAX_SPEAKS = 128
 """Two for each call: an answer may begin while the last one is being cancelled."""
-SILENCE_S = 10 * HEARTBEAT_S
-"""A worker that says nothing for so long, not even Alive, is hung and gets killed."""
+PATIENCE = Patience(hang_s=10 * HEARTBEAT_S)
+"""With a worker that says nothing, not even Alive: then it gets killed."""
 BACK_OFF_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Before the next start, by how many starts in a row have failed; the last one repeats."""
 
@@ -40,12 +41,12 @@ class MediaClient:
         command: Sequence[str] = media_command("media", LogStyle()),
         *,
         on_restart: Callable[[], None] = lambda: None,
-        silence_s: float = SILENCE_S,
+        patience: Patience = PATIENCE,
         back_off_s: Sequence[float] = BACK_OFF_S,
     ) -> None:
         self._command = command
         self._on_restart = on_restart
-        self._silence_s = silence_s
+        self._patience = patience
         self._back_off_s = back_off_s
         self._process: MediaProcess | None = None
         self._settled = asyncio.Event()
@@ -114,7 +115,7 @@ class MediaClient:
         while True:
             await asyncio.sleep(self._back_off_s[min(failures, len(self._back_off_s) - 1)])
             try:
-                async with _started(self._command, self._silence_s) as process:
+                async with _started(self._command, self._patience) as process:
                     await process.ready()
                     failures = 0
                     log.error("%s; starting it again", await self._serve_jobs(process))
@@ -136,9 +137,9 @@ class MediaClient:
 
 
 @asynccontextmanager
-async def _started(command: Sequence[str], silence_s: float) -> AsyncGenerator[MediaProcess]:
+async def _started(command: Sequence[str], patience: Patience) -> AsyncGenerator[MediaProcess]:
     """A process that is stopped at the end, also when the end comes in the middle of its start."""
-    starting = asyncio.create_task(MediaProcess.start(command, silence_s))
+    starting = asyncio.create_task(MediaProcess.start(command, patience))
     try:
         yield await asyncio.shield(starting)
     finally:
