@@ -150,6 +150,8 @@ async def test_a_link_that_is_closed_before_it_runs_is_lost_once(tmp_path: Path)
     async with FakeWorker(tmp_path / "w", ["s"]) as worker:
         link = await WorkerLink.connect(worker.socket, "gateway")
         link.close()
+        await settled()
+        assert link.is_lost
         gateway = Gateway()
         await link.run(gateway)
         assert gateway.losses == 1
