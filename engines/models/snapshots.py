@@ -1,5 +1,6 @@
 """What a model's `snapshot` gives and `restore` reads: marked with a kind, which changes when the layout does, and checked."""
 
+import math
 from collections.abc import Mapping
 from typing import cast
 
@@ -47,6 +48,12 @@ class Snapshot:
         value = self._payload.attributes.get(name)
         if type(value) is not int or value < 0:
             raise InvalidInput(f"{KIND}.{name}: expected a whole number from 0 on, got {value!r}")
+        return value
+
+    def number(self, name: str) -> float:
+        value = self._payload.attributes.get(name)
+        if not isinstance(value, float) or not math.isfinite(value):
+            raise InvalidInput(f"{KIND}.{name}: expected a finite number, got {value!r}")
         return value
 
     def group(self, prefix: str) -> dict[str, Scalar]:

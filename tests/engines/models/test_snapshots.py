@@ -8,9 +8,9 @@ from engines.resampling import StreamResampler
 
 
 def test_what_is_saved_is_read_again():
-    snapshot = Snapshot("fake 1", saved("fake 1", {"sums": np.arange(3, dtype=np.float32)}, count=3, ended=True))
+    snapshot = Snapshot("fake 1", saved("fake 1", {"sums": np.arange(3, dtype=np.float32)}, count=3, ended=True, mean=0.5))
     assert list(snapshot.floats("sums", (None,))) == [0, 1, 2]
-    assert (snapshot.count("count"), snapshot.flag("ended")) == (3, True)
+    assert (snapshot.count("count"), snapshot.flag("ended"), snapshot.number("mean")) == (3, True, 0.5)
 
 
 def test_it_does_not_change_with_what_was_saved():
@@ -29,6 +29,12 @@ def test_another_kind_or_version_is_refused():
 def test_counts_are_whole_and_not_negative(value: float | str):
     with pytest.raises(InvalidInput, match=r"snapshot\.count: expected a whole number from 0 on, got"):
         Snapshot("fake 1", saved("fake 1", count=value)).count("count")
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1, "0.5"])
+def test_numbers_are_finite(value: float | str):
+    with pytest.raises(InvalidInput, match=r"snapshot\.mean: expected a finite number, got"):
+        Snapshot("fake 1", saved("fake 1", mean=value)).number("mean")
 
 
 def test_an_array_that_lacks_bytes_is_refused():
