@@ -119,12 +119,12 @@ class FakeGateway:
         self.send(Probe())
         return await self.next(Report)
 
-    async def idle(self) -> None:
-        """Until the worker's engines hold nothing, of nobody: a model has closed a little before its slot is free."""
+    async def idle(self) -> Report:
+        """Once the worker's engines hold nothing, of nobody: a model has closed a little before its slot is free."""
         while True:
             report = await self.heard()
             if all(stage.active == 0 for stage in report.stages):
-                return
+                return report
 
     async def hung_up(self) -> None:
         """Returns when the worker has closed the connection."""
