@@ -13,10 +13,11 @@ import msgspec
 import pytest
 
 from engines.logs import LogStyle
-from engines.messages.to_gateway import StageState, StatusChanged, Welcome
+from engines.messages.to_gateway import Failed, StageState, StatusChanged, Welcome
 from engines.messages.to_worker import Hello
 from engines.worker import spec as specs
 from engines.worker.listening import listener
+from engines.worker.process import ENGINE_DIED
 from engines.worker.spec import StageSpec, WorkerSpec
 from fakes.gateway import FakeGateway
 
@@ -81,6 +82,20 @@ async def test_it_serves_says_so_in_json_and_ends_when_asked(tmp_path: Path) -> 
         logged = [json.loads(line) for line in lines]
         assert {line["process"] for line in logged} == {"bench"}
         assert any(line["message"] == "stage first: ready" for line in logged)
+
+
+async def test_a_model_that_hangs_ends_it_after_everybody_was_told(tmp_path: Path) -> None:
+    stage = StageSpec("first", "fakes.echo_model:Echo", str(tmp_path), hang_limit_s=0.2)
+    async with serving(msgspec.structs.replace(spec(tmp_path), stages=(stage,))) as (process, gateway):
+        welcome = await gateway.next(Welcome)
+        if welcome.stages[0].state is StageState.LOADING:
+            await gateway.next(StatusChanged)
+        gateway.submit("r", "first", pipeline="fakes.pipelines:ECHOES")
+        gateway.push("r", "hang", stage="first")
+        assert (await gateway.next(Failed)).message == "the model hangs: nothing has come from it for 0.2 s"
+        status, lines = await ended(process)
+        assert status == ENGINE_DIED
+        assert any("the model hangs" in json.loads(line)["message"] for line in lines)
 
 
 async def test_the_end_of_stdin_ends_it(tmp_path: Path) -> None:
