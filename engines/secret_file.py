@@ -16,7 +16,7 @@ def secret_file(file: Path, value: object, workers: Mapping[str, WorkerSettings]
     """The absolute path of a deployment's `secret_file`, which counts from the deployment's own; empty where none is needed or
     named. Raises ConfigurationError."""
     if value is None:
-        _check_needless(file, workers)
+        _refuse_missing(file, workers)
         return ""
     if not isinstance(value, str):
         raise WrongValue(file, "secret_file", "the path of a file", shown(value))
@@ -47,7 +47,7 @@ def read_secret(path: str) -> bytes:
     return secret
 
 
-def _check_needless(file: Path, workers: Mapping[str, WorkerSettings]) -> None:
+def _refuse_missing(file: Path, workers: Mapping[str, WorkerSettings]) -> None:
     for worker in workers.values():
         place = address(worker.address) if worker.address else None
         if isinstance(place, TcpAddress) and not place.is_loopback:

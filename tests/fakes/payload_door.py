@@ -19,12 +19,13 @@ ANY_PORT = TcpAddress("127.0.0.1", 0)
 async def producer(
     secret: bytes = SECRET,
     *,
+    at: TcpAddress = ANY_PORT,
     limit_bytes: int = LIMIT_BYTES,
     clock: Callable[[], float] = time.monotonic,
     on_fault: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[tuple[TcpConnector, TcpAddress]]:
     """The connector, and where its door is."""
-    listener = listening(ANY_PORT, secret)
+    listener = listening(at, secret)
     place = TcpAddress("127.0.0.1", listener.getsockname()[1])
     connector = TcpConnector(place, secret, limit_bytes=limit_bytes, clock=clock)
 

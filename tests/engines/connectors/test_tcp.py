@@ -202,10 +202,15 @@ async def _until(event: asyncio.Event) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", REQUEST.pack(b"AnPl", 1 << 30), REQUEST.pack(b"AnPl", 3) + b"\xff\xff\xff", b"An"],
+    ("raw", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "which is no request"),
+        (REQUEST.pack(b"AnPl", 1 << 30), "a length of 1073741824, which is no request"),
+        (REQUEST.pack(b"AnPl", 3) + b"\xff\xff\xff", "a request that cannot be read"),
+        (b"An", "closed by the other side after 2 of 8 bytes"),
+    ],
 )
-async def test_a_consumer_that_talks_nonsense_is_dropped_and_reported(raw: bytes) -> None:
+async def test_a_consumer_that_talks_nonsense_is_dropped_and_reported(raw: bytes, reason: str) -> None:
     async with producer() as (at_home, place):
         content = at_home.put(KEY, large())
         connection = await dial(place, SECRET, Purpose.PAYLOADS)
@@ -214,10 +219,19 @@ async def test_a_consumer_that_talks_nonsense_is_dropped_and_reported(raw: bytes
         with pytest.raises(ConnectionError):
             await connection.read(1)
         connection.close()
-        assert "dropped" in at_home.health()
+        assert reason in at_home.health()
         elsewhere = consumer()
         assert same(await elsewhere.get(content), large())
         elsewhere.close()
+
+
+async def test_a_connection_that_its_producer_has_closed_is_not_used_again() -> None:
+    elsewhere = consumer()
+    async with producer() as (at_home, place):
+        assert same(await elsewhere.get(at_home.put(KEY, large())), large())
+    async with producer(at=place) as (successor, _):
+        assert same(await elsewhere.get(successor.put(KEY, large(fill=8))), large(fill=8))
+    elsewhere.close()
 
 
 async def test_a_consumer_that_reads_nothing_is_dropped_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
