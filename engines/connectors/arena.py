@@ -85,7 +85,11 @@ def open_arena(name: str, pid: int, fd: int) -> Arena:
     if (magic, named) != (MAGIC, name.encode()) or not sealed or os.fstat(opened).st_size != _size(pages):
         os.close(opened)
         raise ArenaGone(f"what process {pid} has open as {fd} is not arena {name}")
-    return Arena(name, opened, pages)
+    try:
+        return Arena(name, opened, pages)
+    except OSError as refused:
+        os.close(opened)
+        raise ArenaGone(f"arena {name} of process {pid} cannot be mapped: {refused.strerror}") from refused
 
 
 def _advice(error: OSError) -> str:

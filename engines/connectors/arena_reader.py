@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from engines.connectors import byte_locks
 from engines.connectors.arena import PAGE_BYTES, Arena, open_arena
 from engines.connectors.contents import Shared
-from engines.connectors.entries import LANES, MOST_MARKS, Corrupt, Entries
-from engines.connectors.layout import record_bytes
+from engines.connectors.entries import LANES, MOST_MARKS, Corrupt, Entries, occupied_bytes
 
 
 class TooManyReaders(Exception):
@@ -24,8 +23,8 @@ class ArenaReader:
     def __init__(self, name: str, pid: int, fd: int) -> None:
         """Raises ArenaGone, TooManyReaders."""
         self.arena: Arena = open_arena(name, pid, fd)
-        self.pid = pid
         self._entries = Entries(self.arena)
+        self._size_bytes = self.arena.pages * PAGE_BYTES
         self._lane = self._take_lane()
         self._marking = Lock()
         self._views: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}
@@ -33,11 +32,10 @@ class ArenaReader:
         self._dropped: deque[int] = deque()
 
     def view(self, content: Shared) -> memoryview:
-        """The record, for as long as somebody holds this or a part of it. Raises Forgotten, Corrupt, TooManyReaders,
-        PayloadLost."""
-        page, nbytes = content.at // PAGE_BYTES, record_bytes(content.outline)
-        if page < 0 or page * PAGE_BYTES + nbytes > self.arena.pages * PAGE_BYTES:
-            raise Corrupt(f"bytes {content.at} to {content.at + nbytes} are not in the arena")
+        """The record, for as long as somebody holds this or a part of it. Raises Forgotten, Corrupt, TooManyReaders."""
+        page, nbytes = content.at // PAGE_BYTES, occupied_bytes(content.outline)
+        if page < 0 or content.number < 1 or nbytes < 1 or page * PAGE_BYTES + nbytes > self._size_bytes:
+            raise Corrupt(f"record {content.number}, bytes {content.at} to {content.at + nbytes}, cannot be in its arena")
         self._mark(page)
         try:
             self._entries.check(page, content.outline.key, content.number, nbytes)

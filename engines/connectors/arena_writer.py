@@ -8,7 +8,7 @@ from engines.connectors import byte_locks
 from engines.connectors.arena import PAGE_BYTES, Arena, create
 from engines.connectors.arena_reader import lane_byte
 from engines.connectors.contents import Key, Shared
-from engines.connectors.entries import UNMARKED, Entries
+from engines.connectors.entries import UNMARKED, Entries, occupied_bytes
 from engines.connectors.free_pages import FreePages
 from engines.connectors.layout import outline
 from engines.payloads import Payload
@@ -33,8 +33,7 @@ class ArenaWriter:
     def put(self, key: Key, payload: Payload) -> Shared | None:
         """One copy of the arrays; None when there is no room for them just now."""
         sketch = outline(key, payload)
-        *_, last = sketch.arrays.values()
-        nbytes = last.offset + last.nbytes
+        nbytes = occupied_bytes(sketch)
         count = -(-nbytes // PAGE_BYTES)
         if self._lingering:
             self._look_again(min(LOOKS_PER_PUT, len(self._lingering)))
@@ -46,8 +45,10 @@ class ArenaWriter:
             self._records[start : start + place.nbytes] = array.data
         number = next(self._numbers)
         self._entries.write(page, key, number, nbytes)
-        self._replace(key)
-        self._held.setdefault(key.scope, {})[key.seq] = (page, count)
+        held = self._held.setdefault(key.scope, {})
+        if key.seq in held:
+            self._forget(*held[key.seq])
+        held[key.seq] = (page, count)
         return Shared(sketch, self.arena.name, os.getpid(), self.arena.fd, at, number)
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
@@ -76,10 +77,6 @@ class ArenaWriter:
             self._look_again(len(self._lingering))
             page = self._free.take(count)
         return page
-
-    def _replace(self, key: Key) -> None:
-        if (before := self._held.get(key.scope, {}).pop(key.seq, None)) is not None:
-            self._forget(*before)
 
     def _forget(self, page: int, count: int) -> None:
         self._entries.forget(page)

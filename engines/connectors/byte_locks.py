@@ -10,7 +10,7 @@ import struct
 
 FLOCK = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence (0: from the start), start, length, pid (0 for these locks)."""
-KIND = struct.Struct("h")
+UNLOCKED = struct.pack("h", fcntl.F_UNLCK)
 
 
 def take(fd: int, byte: int) -> bool:
@@ -28,8 +28,7 @@ def leave(fd: int, byte: int) -> None:
 
 def is_taken(fd: int, byte: int) -> bool:
     """By somebody else than this open file."""
-    (kind,) = KIND.unpack_from(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _wanted(fcntl.F_WRLCK, byte)))
-    return kind != fcntl.F_UNLCK
+    return not fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _wanted(fcntl.F_WRLCK, byte)).startswith(UNLOCKED)
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """What an arena says of each of its pages: which record begins there, and who reads it.
 
     0     number of the record, 0: there is none
-    8     MAGIC, digest of its key, its bytes, checksum of all these
+    8     MAGIC, digest of its key, its bytes; a checksum of all these, which tells a damaged entry from another record's
     64    one byte for each reader (its lane): how often it reads the record just now
 
 Entries stay where they are, whatever lies in the pages: a reader that comes too late with an old reference marks an entry, never
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.connectors.arena import ENTRY_BYTES, PAGE_BYTES, Arena
-from engines.connectors.contents import Key
+from engines.connectors.contents import Key, Outline
 from engines.connectors.fence import fence
 
 LANES = 64
@@ -28,7 +28,7 @@ UNMARKED = bytes(LANES)
 MAGIC = b"AnRc"
 HEADER = Struct("<Q4sIQ")
 CHECKSUM = Struct("<I")
-HEADER_BYTES = HEADER.size + CHECKSUM.size
+ENTRY_USED_BYTES = HEADER.size + CHECKSUM.size
 NUMBER_BYTES = 8
 NO_NUMBER = bytes(NUMBER_BYTES)
 
@@ -50,7 +50,7 @@ class Entries:
         """The number last: until then a late reader finds none."""
         at = PAGE_BYTES + page * ENTRY_BYTES
         header = _header(key, number, nbytes)
-        self._memory[at + NUMBER_BYTES : at + HEADER_BYTES] = header[NUMBER_BYTES:]
+        self._memory[at + NUMBER_BYTES : at + ENTRY_USED_BYTES] = header[NUMBER_BYTES:] + CHECKSUM.pack(crc32(header))
         fence()
         self._memory[at : at + NUMBER_BYTES] = header[:NUMBER_BYTES]
 
@@ -63,7 +63,7 @@ class Entries:
         """To be called with the page marked. Raises Forgotten, Corrupt."""
         at = PAGE_BYTES + page * ENTRY_BYTES
         fence()
-        found = self._memory[at : at + HEADER_BYTES]
+        found = self._memory[at : at + HEADER.size]
         if found != _header(key, number, nbytes):
             raise self._difference(at, found[:NUMBER_BYTES], number)
 
@@ -91,11 +91,11 @@ class Entries:
         self._table()[:, LANES_AT + lane] = 0
 
     def _difference(self, at: int, number: bytes, expected: int) -> Forgotten | Corrupt:
-        if number == NO_NUMBER:
-            return Forgotten("it was forgotten")
-        fence()  # its number came last: now the rest of it is there, too
+        fence()  # a number comes last: now the rest of the entry is there, too
         header = self._memory[at : at + HEADER.size]
-        if self._memory[at + HEADER.size : at + HEADER_BYTES] != CHECKSUM.pack(crc32(header)):
+        if NO_NUMBER in (number, header[:NUMBER_BYTES]):
+            return Forgotten("it was forgotten")
+        if self._memory[at + HEADER.size : at + ENTRY_USED_BYTES] != CHECKSUM.pack(crc32(header)):
             return Corrupt("the checksum of its entry is wrong")
         if number != expected.to_bytes(NUMBER_BYTES, "little"):
             return Forgotten("it was forgotten, and another lies in its place")
@@ -107,5 +107,12 @@ class Entries:
 
 
 def _header(key: Key, number: int, nbytes: int) -> bytes:
-    header = HEADER.pack(number, MAGIC, crc32(f"{key.seq} {key.scope}".encode()), nbytes)
-    return header + CHECKSUM.pack(crc32(header))
+    return HEADER.pack(number, MAGIC, crc32(key.scope.encode(), key.seq), nbytes)
+
+
+def occupied_bytes(outline: Outline) -> int:
+    """Its arrays lie in order: where the last one ends."""
+    nbytes = 0
+    for place in outline.arrays.values():
+        nbytes = place.offset + place.nbytes
+    return nbytes

@@ -156,7 +156,7 @@ async def producer(connectors: Connectors) -> AsyncGenerator[Producer, None]:
     process = await asyncio.create_subprocess_exec(*command, pass_fds=fds)
     payloads_there.close()
     hops_there.close()
-    connection = Connection(to_worker.decoder, to_gateway.encoder, Unheard())
+    connection = Connection(to_worker.decoder, to_gateway.encoder, Unheard(), first_at_once=True)
     await asyncio.get_running_loop().create_connection(lambda: connection, sock=payloads)
     reader, writer = await asyncio.open_unix_connection(sock=hops)
     yield Producer(connectors, connection, (reader, writer))

@@ -7,7 +7,7 @@ async with payload_process() as other:
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -51,14 +51,28 @@ class OtherProcess:
     async def drop(self) -> None:
         await self._ask(Drop())
 
+    def begin_to_hold(self, contents: Sequence[Content]) -> None:
+        """One after the other, and drop them; what comes of it is answered by `held`, in order."""
+        self._tell(*map(Hold, contents), Drop())
+
+    async def held(self, count: int) -> list[str]:
+        answers = [msgspec.json.decode(await self._answer(), type=str) for _ in range(count + 1)]
+        return answers[:-1]
+
     async def kill(self) -> None:
         self._process.kill()
         await self._process.wait()
 
     async def _ask(self, command: Put | Hold | Drop) -> bytes:
+        self._tell(command)
+        return await self._answer()
+
+    def _tell(self, *commands: Put | Hold | Drop) -> None:
         assert self._process.stdin is not None
+        self._process.stdin.write(b"".join(msgspec.json.encode(command) + b"\n" for command in commands))
+
+    async def _answer(self) -> bytes:
         assert self._process.stdout is not None
-        self._process.stdin.write(msgspec.json.encode(command) + b"\n")
         return await self._process.stdout.readline()
 
 
