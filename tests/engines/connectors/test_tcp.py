@@ -9,6 +9,7 @@ import pytest
 from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Inline, Key, Outline, Place, Remote
 from engines.connectors.fetching import REPLY, REQUEST, Wanted, answer, ask, wanted
+from engines.connectors.peer import MOST_CONNECTIONS
 from engines.connectors.tcp import NAME, TcpConnector
 from engines.handshake import Purpose, dial
 from engines.payloads import Array, Payload
@@ -50,13 +51,40 @@ async def test_a_payload_waits_at_its_producer_and_arrives_whole() -> None:
         elsewhere.close()
 
 
-async def test_many_fetches_share_few_connections() -> None:
+async def test_many_fetches_at_once_do_not_mix() -> None:
     async with producer() as (at_home, _):
         contents = [at_home.put(Key("s", seq), large(1 << 18, seq)) for seq in range(40)]
         elsewhere = consumer()
         fetched = await asyncio.gather(*(elsewhere.get(content) for content in contents))
         assert all(same(payload, large(1 << 18, seq)) for seq, payload in enumerate(fetched))
         elsewhere.close()
+
+
+BLANK = Payload(arrays={"a": Array.of(np.zeros(1 << 20, np.uint8))})
+
+
+async def test_a_consumer_has_few_connections_and_closes_those_that_it_does_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.connectors.peer.KEPT_S", 0.01)
+    opened = closed = 0
+    crowded, deserted = asyncio.Event(), asyncio.Event()
+
+    async def serve(connection: RawConnection) -> None:
+        nonlocal opened, closed
+        opened += 1
+        if opened == MOST_CONNECTIONS:
+            crowded.set()
+        while request := await wanted(connection):
+            await crowded.wait()
+            await answer(connection, request.key, BLANK)
+        closed += 1
+        if closed == opened:
+            deserted.set()
+
+    async with impostor(serve) as place:
+        elsewhere = consumer()
+        await asyncio.gather(*(elsewhere.get(remote(place)) for _ in range(12)))
+        assert opened == MOST_CONNECTIONS
+        await deserted.wait()
 
 
 async def test_what_is_forgotten_or_of_another_life_is_lost() -> None:
