@@ -1,7 +1,4 @@
-"""The hop to compare with: 64 bytes over a Unix socket from a child process into an awaited future, and nothing else.
-
-`python -m bench.bare_hop FD` is the child.
-"""
+"""The hop to compare with: 64 bytes over a Unix socket from a child process into an awaited future, and nothing else."""
 
 import asyncio
 import os
@@ -62,8 +59,8 @@ class BareHop:
 def bare_hop() -> Generator[BareHop]:
     ours, theirs = socket.socketpair()
     with theirs:
-        command = [sys.executable, "-m", "bench.bare_hop", str(theirs.fileno())]
-        child = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        program = f"from bench.bare_hop import beat; beat({theirs.fileno()})"
+        child = subprocess.Popen([sys.executable, "-c", program], pass_fds=[theirs.fileno()])
     try:
         yield BareHop(ours, child.pid)
     finally:
@@ -91,6 +88,7 @@ async def serve(sock: socket.socket) -> None:
             transport.write(MESSAGE.pack(time.monotonic_ns()))
 
 
-if __name__ == "__main__":
+def beat(fd: int) -> None:
+    """The child: beats as it is told to, until its parent has gone."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(socket.socket(fileno=int(sys.argv[1]))))
+        runner.run(serve(socket.socket(fileno=fd)))
