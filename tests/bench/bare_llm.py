@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import uvloop
 
 from bench.load import Answer, Question
 from engines.models.options import VllmOptions
@@ -101,7 +102,8 @@ class BareLlm:
 
 def serve(descriptor: int) -> None:
     settle_environment()
-    asyncio.run(_serve(socket.socket(fileno=descriptor)))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as in our workers
+        runner.run(_serve(socket.socket(fileno=descriptor)))
     os._exit(0)  # the libraries have a lot to say about their own leaks otherwise
 
 
