@@ -3,7 +3,8 @@
     tests/run bench hop [--short]
 
 Real worker processes with a model that stamps what it says; the real runtime, on the loop that the gateway runs on. Prints one
-JSON object as its last line; the hops are idle ones, a few milliseconds apart.
+JSON object as its last line; the hops are idle ones, a few milliseconds apart. `load` is the machine's, of the last minute: what
+else runs makes every hop start with cold caches.
 """
 
 import argparse
@@ -160,6 +161,7 @@ async def measure(plan: Plan, bare: BareHop) -> dict[str, Any]:
         "burst_chunks_s": round(burst),
         "idle_wakeups_s": idle,
         "pinning": pinning,
+        "load": round(os.getloadavg()[0], 1),
     }
 
 
