@@ -15,7 +15,7 @@ SHORTEST_SECRET_BYTES = 16
 def secret_file(file: Path, value: object, workers: Mapping[str, WorkerSettings]) -> str:
     """The absolute path of a deployment's `secret_file`, which counts from the deployment's own; empty where none is needed or
     named. Raises ConfigurationError."""
-    if value is None:
+    if value in (None, ""):
         _refuse_missing(file, workers)
         return ""
     if not isinstance(value, str):
