@@ -10,6 +10,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from engines.conformance.family_samples import conversations
+from engines.conformance.suite import TEXT_CHECKS, run_async
+from engines.conformance.text_bench import TextBench
 from engines.models import InvalidInput
 from engines.models.text import TextDelta
 from engines.models.vllm_text import VllmText
@@ -121,3 +124,8 @@ async def test_a_finished_sentence_is_likelier_to_end_than_a_begun_one(model: Vl
     finished = await model.ending((SYSTEM, Message("user", "What is the capital of France")))
     begun = await model.ending((SYSTEM, Message("user", "What is the capital of")))
     assert begun < -2 < -0.5 < finished <= 0
+
+
+async def test_it_keeps_every_promise_of_the_contract(model: VllmText) -> None:
+    results = await run_async(TEXT_CHECKS, TextBench(model, conversations({})))
+    assert [result for result in results if result.fault or result.skipped] == []
