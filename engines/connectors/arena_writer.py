@@ -13,8 +13,9 @@ from engines.connectors.free_pages import FreePages
 from engines.connectors.layout import outline
 from engines.payloads import Payload
 
-LOOKS_PER_PUT = 8
-"""How many forgotten records that were still read are looked at again: a put takes the same time however many there are."""
+LOOKS_PER_CLEANUP = 8
+"""How many forgotten records that were still read are looked at again: it takes the same time however many there are. `put` does
+so only when there is no room, because somebody waits for it."""
 
 
 class ArenaWriter:
@@ -35,14 +36,12 @@ class ArenaWriter:
         sketch = outline(key, payload)
         nbytes = occupied_bytes(sketch)
         count = -(-nbytes // PAGE_BYTES)
-        if self._lingering:
-            self._look_again(min(LOOKS_PER_PUT, len(self._lingering)))
         if (page := self._take(count)) is None:
             return None
         at = page * PAGE_BYTES
-        for array, place in zip(payload.arrays.values(), sketch.arrays.values(), strict=True):
+        for name, place in sketch.arrays.items():
             start = at + place.offset
-            self._records[start : start + place.nbytes] = array.data
+            self._records[start : start + place.nbytes] = payload.arrays[name].data
         number = next(self._numbers)
         self._entries.write(page, key, number, nbytes)
         held = self._held.setdefault(key.scope, {})
@@ -52,6 +51,7 @@ class ArenaWriter:
         return Shared(sketch, self.arena.name, os.getpid(), self.arena.fd, at, number)
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
+        self._look_again(min(LOOKS_PER_CLEANUP, len(self._lingering)))
         held = self._held.get(scope, {})
         forgotten = [seq for seq in held if before is None or seq < before]
         for seq in forgotten:

@@ -11,8 +11,8 @@ p50 / bound: at most 1. `gb_s` is bytes / p50, `memcpy_share` is memcpy / p50: a
 `messages` of STREAM_BYTES are then sent as fast as they are taken; `rss_slope_mb` is by how much the resident memory of either
 process, whichever is worse, grows meanwhile (a line through all but the first fifth).
 
-Producer and consumer are pinned to a core each. Sources rotate over more memory than the caches hold, and so do the copy's
-targets.
+Producer and consumer are pinned to a core each, and run on the loop that workers and gateways run on. Sources rotate over more
+memory than the caches hold, and so do the copy's targets.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import uvloop
 from numpy.typing import NDArray
 
 from bench.payload_taker import ANSWER, HOP_BYTES, STAMP, take
@@ -216,10 +217,11 @@ def main() -> None:
     options.add_argument("--short", action="store_true")
     options.add_argument("--take", type=int, nargs=3, help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    if chosen.take:
-        asyncio.run(take(*chosen.take))
-    else:
-        print(msgspec.json.encode(asyncio.run(measure(SHORT if chosen.short else FULL))).decode())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        if chosen.take:
+            runner.run(take(*chosen.take))
+        else:
+            print(msgspec.json.encode(runner.run(measure(SHORT if chosen.short else FULL))).decode())
 
 
 if __name__ == "__main__":
