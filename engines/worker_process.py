@@ -14,11 +14,14 @@ from typing import IO
 
 import msgspec
 
+from engines.process_group import kill_all_but_trackers
 from engines.worker import spec as specs
 from engines.worker.spec import WorkerSpec
 
 STOP_GRACE_S = 3.0
 """What a worker gets between the polite signal and the other one."""
+TRACKERS_GRACE_S = 3.0
+"""For those that clean up after it: they wait for the memory of the rest of its group to be freed."""
 OUTPUT_GRACE_S = 1.0
 """Wait for the last lines of an ended group, in case one of its processes has left the group and keeps the pipe."""
 TAIL_BYTES = 4096
@@ -55,8 +58,7 @@ class WorkerProcess:
         self._process = process
         self._output = _Output(process, log_fd)
         self._exited = asyncio.Event()
-        self._pidfd = os.pidfd_open(process.pid)
-        asyncio.get_running_loop().add_reader(self._pidfd, self._on_exit)
+        self._life = asyncio.create_task(self._until_nothing_is_left(), name=f"life of {process.pid}")
 
     @classmethod
     def start(cls, spec: WorkerSpec, log_fd: int = STDERR) -> "WorkerProcess":
@@ -76,8 +78,9 @@ class WorkerProcess:
         await self._exited.wait()
 
     def kill(self) -> None:
-        """The whole group, at once. Its end is still to be waited for."""
-        self._kill_group()
+        """At once. The end of all that it started is still to be waited for."""
+        if not self._exited.is_set():
+            os.kill(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
         """Returns when nothing of the group is left; being cancelled only takes away the grace. Idempotent."""
@@ -88,11 +91,25 @@ class WorkerProcess:
                     async with asyncio.timeout(STOP_GRACE_S):
                         await self._exited.wait()
         finally:
-            self._kill_group()
+            self.kill()
+            await asyncio.wait([self._life])
             await self._last_output()
 
+    async def _until_nothing_is_left(self) -> None:
+        await _end_of(self.pid)
+        self._exited.set()
+        # The exit status is fetched last: until then nobody else can get this group's number.
+        trackers = await asyncio.to_thread(kill_all_but_trackers, self.pid)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TRACKERS_GRACE_S):
+                for tracker in trackers:
+                    await _end_of(tracker)
+        os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            _stdin(self._process).close()
+
     async def _last_output(self) -> None:
-        await self._exited.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OUTPUT_GRACE_S):
                 await self._output.ended.wait()
@@ -106,19 +123,20 @@ class WorkerProcess:
         said = [line.strip(FRAME_OF_A_TRACEBACK) for line in lines]
         return ": ".join([f"exit status {status}", *[_message(line) for line in said if line][-1:]])
 
-    def _kill_group(self) -> None:
-        if not self._exited.is_set():
-            os.killpg(self.pid, signal.SIGKILL)
 
-    def _on_exit(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._pidfd)
-        os.close(self._pidfd)
-        # Before the exit status is fetched: until then nobody else can get this group's number.
-        os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        with contextlib.suppress(BrokenPipeError):
-            _stdin(self._process).close()
-        self._exited.set()
+async def _end_of(pid: int) -> None:
+    """Noticed at once, whoever's child it is."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(pidfd, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(pidfd)
+        os.close(pidfd)
 
 
 class _Output:

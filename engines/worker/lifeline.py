@@ -1,11 +1,11 @@
 """stdin is the worker's lifeline: its end means that the launcher has died, and with it every reason to live."""
 
 import os
-import signal
 import threading
 from pathlib import Path
 from typing import BinaryIO
 
+from engines.process_group import kill_all_but_trackers
 from engines.run_folder import remove_when_left
 
 CLEARING_LIMIT_S = 1.0
@@ -30,4 +30,4 @@ def _wait_and_kill(stdin: BinaryIO, socket: Path) -> None:
     clearing = threading.Thread(target=remove_when_left, args=(socket.parent,), name="clearing", daemon=True)
     clearing.start()
     clearing.join(CLEARING_LIMIT_S)
-    os.killpg(0, signal.SIGKILL)
+    kill_all_but_trackers(os.getpgrp())

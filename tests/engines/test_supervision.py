@@ -143,6 +143,20 @@ async def test_a_worker_that_is_killed_twice_in_a_row_comes_back(launched: Launc
         assert await ask(await runtime.submit(request("r")), "a") == ["a", ""]
 
 
+async def test_a_killed_worker_leaves_nothing_in_shared_memory(launched: Launch) -> None:
+    async with launched() as runtime:
+        await runtime.ready.wait()
+        names, _ = await ask(await runtime.submit(request("r", "once")), "semaphore")
+        assert any(is_shared(name) for name in names.split())
+        os.kill(runtime.pid("one"), signal.SIGKILL)
+        await runtime.back()
+        assert not any(is_shared(name) for name in names.split())
+
+
+def is_shared(name: str) -> bool:
+    return Path("/dev/shm", name).exists()
+
+
 # the end
 
 
@@ -189,8 +203,8 @@ from fakes.launched import ask, launcher, request
 async def main():
     async with launcher(Path(sys.argv[1]))() as runtime:
         await runtime.ready.wait()
-        temporary, _ = await ask(await runtime.submit(request("r", "once")), "temporary")
-        print(temporary, *runtime.pids().values(), flush=True)
+        temporary, shared, _ = await ask(await runtime.submit(request("r", "once")), "temporary", "semaphore")
+        print(temporary, shared.split()[0], *runtime.pids().values(), flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(main())
@@ -202,14 +216,26 @@ def test_a_launcher_that_dies_takes_its_workers_and_their_folder_with_it(tmp_pat
     command = [sys.executable, "-c", LAUNCHER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launching:
         assert launching.stdout is not None
-        temporary, *workers = launching.stdout.readline().split()
+        temporary, shared, *workers = launching.stdout.readline().split()
         ends = [os.pidfd_open(int(pid)) for pid in workers]
+        cleaner = os.pidfd_open(tracker_of(int(workers[0])))
+        assert is_shared(shared)
         launching.kill()
     assert len(ends) == 2
     for end in ends:
         assert select.select([end], [], [], 5.0)[0], "a worker outlives its launcher"
         os.close(end)
     assert not Path(temporary).parent.exists()
+    assert select.select([cleaner], [], [], 5.0)[0], "the resource tracker outlives its worker"
+    os.close(cleaner)
+    assert not is_shared(shared)
+
+
+def tracker_of(worker: int) -> int:
+    """The one process that a worker has started."""
+    return next(
+        int(child) for task in Path(f"/proc/{worker}/task").iterdir() for child in (task / "children").read_text().split()
+    )
 
 
 # stages that cannot load

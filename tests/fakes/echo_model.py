@@ -1,11 +1,13 @@
 """A model for real worker processes: echoes text, and misbehaves when told to."""
 
 import ctypes
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Hashable, Sequence
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +24,8 @@ class Echo(Stateless):
 
     Inputs: `die` ends the process; `raise` raises; `memory` finds no memory; `hang` never returns; `grip` neither, and holds the
     GIL; `forbidden` is invalid input. `temporary` makes a temporary file and echoes its path; `spawn` starts a process that
-    outlives the call and echoes its id; `environment NAME` echoes that variable; `hold MB` keeps so much memory; `fill VALUE
-    NBYTES` makes an array of that many bytes.
+    outlives the call and echoes its id; `semaphore` makes one that its children could find, and echoes its file in /dev/shm;
+    `environment NAME` echoes that variable; `hold MB` keeps so much memory; `fill VALUE NBYTES` makes an array of that many bytes.
     """
 
     units = "inputs"
@@ -43,6 +45,7 @@ class Echo(Stateless):
     def __init__(self, *, bad_farewell: bool) -> None:
         self._bad_farewell = bad_farewell
         self._held: list[bytes] = []
+        self._semaphores: list[Semaphore] = []
 
     def warm_up(self) -> None:
         pass
@@ -66,6 +69,10 @@ class Echo(Stateless):
                 return [Produced(Payload(text=path))]
             case ["environment", name]:
                 return [Produced(Payload(text=os.environ[name]))]
+            case ["semaphore"]:
+                before = set(os.listdir("/dev/shm"))
+                self._semaphores.append(multiprocessing.get_context("spawn").Semaphore())
+                return [Produced(Payload(text=" ".join(set(os.listdir("/dev/shm")) - before)))]
             case ["spawn"]:
                 child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
                 return [Produced(Payload(text=str(child.pid)))]
