@@ -233,9 +233,8 @@ def test_a_launcher_that_dies_takes_its_workers_and_their_folder_with_it(tmp_pat
 
 def tracker_of(worker: int) -> int:
     """The one process that a worker has started."""
-    return next(
-        int(child) for task in Path(f"/proc/{worker}/task").iterdir() for child in (task / "children").read_text().split()
-    )
+    tasks = Path(f"/proc/{worker}/task").iterdir()
+    return next(int(child) for task in tasks for child in (task / "children").read_text().split())
 
 
 # stages that cannot load

@@ -25,7 +25,7 @@ class Echo(Stateless):
     Inputs: `die` ends the process; `raise` raises; `memory` finds no memory; `hang` never returns; `grip` neither, and holds the
     GIL; `forbidden` is invalid input. `temporary` makes a temporary file and echoes its path; `spawn` starts a process that
     outlives the call and echoes its id; `semaphore` makes one that its children could find, and echoes its file in /dev/shm;
-    `environment NAME` echoes that variable; `hold MB` keeps so much memory; `fill VALUE NBYTES` makes an array of that many bytes.
+    `environment NAME` echoes that variable; `hold MB` keeps so much memory; `fill VALUE NBYTES` makes an array of so many bytes.
     """
 
     units = "inputs"
