@@ -18,6 +18,13 @@ WINDOW_BYTES = 8 << 20
 """Bytes of arrays that a stage may have out likewise: so that one request cannot fill an arena. Policy: block."""
 
 
+GRANT_CHUNKS = 16
+"""Small chunks are granted so many at a time: a grant for each would wake the worker for each. Their window is far from used up
+by then."""
+SMALL_BYTES = 8 << 10
+"""A window of such chunks is far from WINDOW_BYTES, too; whatever is larger, or waits in shared memory, is granted at once."""
+
+
 class Sink(Protocol):
     """A reader of a stage's chunks; it takes every chunk, in order."""
 
@@ -92,6 +99,8 @@ class StageRun:
         self._granted = 0
         self._placed = 0
         """Chunks up to the last one whose payload lies at the producer until it is granted."""
+        self._large = 0
+        """Chunks up to the last one that is not small."""
         self._first_ms: float | None = None
         self._queue_ms = 0.0
         self._run_ms = 0.0
@@ -110,7 +119,9 @@ class StageRun:
         self._queue_ms += chunk.timing.queue_ms
         self._run_ms += chunk.timing.run_ms
         if not isinstance(chunk.content, Inline):
-            self._placed = self.received
+            self._placed = self._large = self.received
+        elif chunk.content.nbytes > SMALL_BYTES:
+            self._large = self.received
         if self._first_ms is None and not (chunk.final and chunk.content.is_empty):
             self._first_ms = since_submit_ms
 
@@ -124,11 +135,12 @@ class StageRun:
             intake.close()
 
     def grant(self) -> bool:
-        """Allow as many chunks more as every reader has taken since the last time; whether that had to be said. A stage that is
-        done needs to know only when it holds payloads for them."""
+        """Allow as many chunks more as every reader has taken since the last time, once that is worth a message; whether one was
+        sent. A stage that is done needs to know only when it holds payloads for them."""
         sinks: list[Sink] = [*self.outlets, *(target.intakes[self.stage] for target in self.targets)]
         passed = min((sink.passed for sink in sinks if not sink.closed), default=self.received)
-        if passed <= self._granted or (self.done and not self.holds_payloads):
+        due = self.holds_payloads if self.done else self._granted < self._large or passed - self._granted >= GRANT_CHUNKS
+        if passed <= self._granted or not due:
             return False
         self.link.send(Grant(self._wire_id, self.stage, passed - self._granted))
         self._granted = passed

@@ -11,7 +11,7 @@ from engines.messages.to_gateway import ErrorKind
 from engines.messages.to_worker import PUSH_WINDOW
 from engines.payloads import Payload
 from engines.requests import RequestFailed
-from engines.stage_run import WINDOW_CHUNKS
+from engines.stage_run import GRANT_CHUNKS, WINDOW_CHUNKS
 from fakes.cascade import Bench, collect, feed, request, silent, texts
 from fakes.worker import EMPTY, FakeStage, inline
 
@@ -43,9 +43,9 @@ async def test_a_slow_reader_stops_its_own_stages_and_nobody_elses(bench: Bench)
             await anext(reader)
     assert stage.emitted == WINDOW_CHUNKS
     progress.clear()
-    for _ in range(5):
+    for _ in range(GRANT_CHUNKS):
         await anext(aiter(slow))
-    await bench.ears.until(lambda: stage.emitted == WINDOW_CHUNKS + 5)
+    await bench.ears.until(lambda: stage.emitted == WINDOW_CHUNKS + GRANT_CHUNKS)
     await slow.abort()
 
 

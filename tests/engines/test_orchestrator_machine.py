@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from engines.connectors.process import Connectors
 from engines.messages.to_gateway import ErrorKind
@@ -30,6 +30,7 @@ LIMIT_S = 10
 ARENA_BYTES = 256 << 10
 """Room for a dozen large chunks: it runs full, and then they travel inline."""
 LARGE = Array.of(np.zeros(10 << 10, np.uint8))
+STEPS = [*["feed", "read"] * 3, "end input", "abort", "crash", "crash", "hang", "go on", "lose chunk"]
 T = TypeVar("T")
 
 
@@ -50,6 +51,12 @@ def script(fan: int) -> Script:
 def route(text: str) -> str:
     """The stages that a chunk came through, without which of their chunks it was."""
     return ">".join(hop.partition(".")[0] for hop in text.split(">")[1:])
+
+
+async def turns(count: int) -> None:
+    """Let everything that can happen in so many turns of the loop happen."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 @dataclass
@@ -87,12 +94,19 @@ class Machine(RuleBasedStateMachine):
     @initialize(
         parents=st.lists(st.sets(st.integers(0, 3), min_size=1, max_size=2), max_size=4),
         fans=st.lists(st.integers(0, 2), min_size=5, max_size=5),
-        replicas=st.integers(1, 2),
+        replicas=st.sampled_from([1, 2, 2]),
+        requests=st.lists(
+            st.tuples(st.lists(st.integers(0, 4), min_size=1, max_size=3), st.integers(0, 40)), min_size=1, max_size=4
+        ),
     )
-    def start(self, parents: list[set[int]], fans: list[int], replicas: int) -> None:
+    def start(self, parents: list[set[int]], fans: list[int], replicas: int, requests: list[tuple[list[int], int]]) -> None:
         self.pipeline = graph([sorted({parent % (child + 1) for parent in some}) for child, some in enumerate(parents)])
         self.fans = fans
         self.run(self._start(replicas))
+        for outputs, inputs in requests:
+            client = Client(sorted({output % (len(parents) + 1) for output in outputs}))
+            self._feed(client, inputs)
+            self.run(self._submit(client))
 
     async def _start(self, replicas: int) -> None:
         names = [stage.name for stage in self.pipeline.stages]
@@ -110,12 +124,6 @@ class Machine(RuleBasedStateMachine):
         link = await WorkerLink.connect(worker.socket, "test")
         self.serving.add(asyncio.create_task(self.orchestrator.serve(link)))
         await asyncio.sleep(0)
-
-    @precondition(lambda self: len(self.clients) < 6)
-    @rule(data=st.data())
-    def submit(self, data: st.DataObject) -> None:
-        stages = st.integers(0, len(self.pipeline.stages) - 1)
-        self.run(self._submit(Client(data.draw(st.lists(stages, min_size=1, max_size=3, unique=True)))))
 
     async def _submit(self, client: Client) -> None:
         name = f"r{len(self.clients)}"
@@ -137,76 +145,67 @@ class Machine(RuleBasedStateMachine):
 
                 feeding = group.create_task(feed())
                 try:
-                    async for delivery in stream:
-                        client.received[int(delivery.output[1:])].append(delivery.payload.text)
+                    while True:
                         await client.may_read.acquire()
+                        delivery = await anext(stream)
+                        client.received[int(delivery.output[1:])].append(delivery.payload.text)
+                except StopAsyncIteration:
+                    pass
                 except RequestFailed as failed:
                     client.failure = failed
                 feeding.cancel()
         except RequestFailed as refused:
             client.failure = refused
 
-    @precondition(lambda self: bool(self.clients))
-    @rule(data=st.data(), count=st.integers(1, 20))
-    def feed(self, data: st.DataObject, count: int) -> None:
-        client = data.draw(st.sampled_from(self.clients))
-        if not client.input_ended:
-            for _ in range(count):
-                client.inputs.put_nowait(f"{client.fed}:")
-                client.fed += 1
-        self.run(asyncio.sleep(0))
+    @rule(step=st.sampled_from(STEPS), who=st.integers(0, 3), where=st.integers(0, 3), count=st.integers(1, 30))
+    def step(self, step: str, who: int, where: int, count: int) -> None:
+        """One rule for all, so that every run has them all."""
+        client, worker = self.clients[who % len(self.clients)], self.workers[where % len(self.workers)]
+        match step:
+            case "feed":
+                self._feed(client, 0 if client.input_ended else count)
+            case "end input":
+                self._end_input(client)
+            case "read":
+                self._let_read(client, count)
+            case "abort":
+                self._abort(client)
+            case "crash":
+                self.crashes += 1
+                self.run(self._crash(worker))
+            case "hang":
+                worker.hang()
+            case "go on":
+                worker.go_on()
+            case _:
+                self.losses += 1
+                worker.lose_chunk()
+        self.run(turns(count * 5))
 
-    @precondition(lambda self: bool(self.clients))
-    @rule(data=st.data(), count=st.integers(1, 100))
-    def read(self, data: st.DataObject, count: int) -> None:
-        client = data.draw(st.sampled_from(self.clients))
+    def _feed(self, client: Client, count: int) -> None:
         for _ in range(count):
-            client.may_read.release()
-        self.run(asyncio.sleep(0))
-
-    @precondition(lambda self: bool(self.clients))
-    @rule(data=st.data())
-    def end_input(self, data: st.DataObject) -> None:
-        self._end_input(data.draw(st.sampled_from(self.clients)))
-        self.run(asyncio.sleep(0))
+            client.inputs.put_nowait(f"{client.fed}:")
+            client.fed += 1
 
     def _end_input(self, client: Client) -> None:
         if not client.input_ended:
             client.input_ended = True
             client.inputs.put_nowait(None)
 
-    @precondition(lambda self: bool(self.clients))
-    @rule(data=st.data())
-    def abort(self, data: st.DataObject) -> None:
-        client = data.draw(st.sampled_from(self.clients))
+    def _let_read(self, client: Client, count: int) -> None:
+        for _ in range(count):
+            client.may_read.release()
+
+    def _abort(self, client: Client) -> None:
         assert client.task is not None
         client.aborted = True
         client.task.cancel()
         self.run(self._ended(client))
 
-    @rule(data=st.data())
-    def crash(self, data: st.DataObject) -> None:
-        self.crashes += 1
-        worker = data.draw(st.sampled_from(self.workers))
-        self.run(self._crash(worker))
-
     async def _crash(self, worker: FakeWorker) -> None:
         await worker.crash()
+        await turns(20)
         await self._connect(worker)
-
-    @rule(data=st.data())
-    def hang(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.workers)).hang()
-
-    @rule(data=st.data())
-    def go_on(self, data: st.DataObject) -> None:
-        data.draw(st.sampled_from(self.workers)).go_on()
-        self.run(asyncio.sleep(0))
-
-    @rule(data=st.data())
-    def lose_chunks(self, data: st.DataObject) -> None:
-        self.losses += 1
-        data.draw(st.sampled_from(self.workers)).lose_chunk()
 
     def teardown(self) -> None:
         try:
@@ -223,8 +222,7 @@ class Machine(RuleBasedStateMachine):
             worker.go_on()
         for client in self.clients:
             self._end_input(client)
-            for _ in range(20_000):
-                client.may_read.release()
+            self._let_read(client, 20_000)
         for client in self.clients:
             await self._ended(client)
         assert self.orchestrator.running() == 0
@@ -280,4 +278,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestMachine.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
