@@ -237,9 +237,10 @@ def test_a_process_that_is_not_the_producer_is_not_taken_for_it(
     other.close()
 
 
-async def test_who_races_with_forgetting_sees_a_payload_whole_or_not_at_all(producer: SharedMemoryConnector) -> None:
+@pytest.mark.parametrize("rounds", [200, pytest.param(5_000, marks=[pytest.mark.full, pytest.mark.timeout(300)])])
+async def test_who_races_with_forgetting_sees_a_payload_whole_or_not_at_all(producer: SharedMemoryConnector, rounds: int) -> None:
     async with payload_process() as other:
-        for _ in range(200):
+        for _ in range(rounds):
             other.begin_to_hold([producer.put(Key("race", seq), filled(seq)) for seq in range(8)])
             for step in range(80):
                 producer.cleanup("race", before=step // 10 + 1)
