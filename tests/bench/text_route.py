@@ -20,9 +20,9 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
@@ -43,7 +43,9 @@ SHARE_OF_CAPACITY = 0.7
 SPEAKERS = 8
 NO_CHUNKS = {"talker->code2wav": "full"}
 FIRST_WORDS = (4, 4)
-SPOKEN_TOKENS = (24, 48)
+SPOKEN_TOKENS = (12, 20)
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -58,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True):
     spoken_blocks: int
 
 
-FULL = Plan(alone=40, closed={16: 6, 32: 3}, rounds=2, max_tokens=(32, 96), open_blocks=4, open_s=14.0, spoken_blocks=8)
+FULL = Plan(alone=40, closed={16: 6, 32: 3}, rounds=2, max_tokens=(32, 96), open_blocks=3, open_s=14.0, spoken_blocks=5)
 SHORT = Plan(alone=4, closed={16: 1, 32: 1}, rounds=1, max_tokens=(4, 8), open_blocks=1, open_s=1.0, spoken_blocks=0)
 
 
@@ -92,17 +94,23 @@ def model_of(file: Path) -> str:
     return yaml.safe_load(file.read_text())["stages"]["thinker"]["weights"]
 
 
+async def started(
+    stack: AsyncExitStack, one: AbstractAsyncContextManager[T], other: AbstractAsyncContextManager[U]
+) -> tuple[T, U]:
+    """Both, side by side: each takes a quarter of a minute."""
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(stack.enter_async_context(one))
+        second = group.create_task(stack.enter_async_context(other))
+    return first.result(), second.result()
+
+
 @asynccontextmanager
-async def both(file: Path) -> AsyncGenerator[tuple[Side, Side]]:
-    """Ours and the bare one, started side by side."""
+async def ours_and_bare(file: Path) -> AsyncGenerator[tuple[Side, Side]]:
     async with AsyncExitStack() as stack:
-        async with asyncio.TaskGroup() as starting:
-            server = starting.create_task(stack.enter_async_context(serving(file)))
-            bare = starting.create_task(stack.enter_async_context(BareLlm.running(bare_settings(file))))
-        ours, other = server.result(), bare.result()
-        client = ChatClient(ours.url, model_of(file))
+        server, bare = await started(stack, serving(file), BareLlm.running(bare_settings(file)))
+        client = ChatClient(server.url, model_of(file))
         stack.callback(client.close)
-        yield Side(client, (ours.pid, child(ours.pid, "antiphon mind"))), Side(other, (other.pid,))
+        yield Side(client, (server.pid, child(server.pid, "antiphon mind"))), Side(bare, (bare.pid,))
 
 
 async def alone(sides: tuple[Side, Side], plan: Plan) -> tuple[Blocks, Blocks]:
@@ -152,9 +160,10 @@ async def measure(sides: tuple[Side, Side], plan: Plan) -> dict[str, Any]:
 
 async def chunk_off_ratio(folder: Path, plan: Plan) -> float:
     """Two servers: speech in chunks, and speech decoded as a whole."""
-    whole = deployment(folder, "whole", edges=NO_CHUNKS)
-    async with serving(deployment(folder, "chunked")) as on, serving(whole) as off:
-        sides = Side(_spoken(off, whole), ()), Side(_spoken(on, whole), ())
+    chunked, whole = deployment(folder, "chunked"), deployment(folder, "whole", edges=NO_CHUNKS)
+    async with AsyncExitStack() as stack:
+        on, off = await started(stack, serving(chunked), serving(whole))
+        sides = Side(_spoken(off, whole), (off.pid,)), Side(_spoken(on, chunked), (on.pid,))
         await warm(sides)
         asked = [questions(SPEAKERS, SPOKEN_TOKENS, seed=200 + block) for block in range(plan.spoken_blocks)]
         spoken = await in_turns(*sides, len(asked), lambda side, block: closed_loop(side, asked[block], SPEAKERS))
@@ -187,7 +196,7 @@ async def main() -> None:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        async with both(deployment(folder, "text")) as sides:
+        async with ours_and_bare(deployment(folder, "text")) as sides:
             note(f"both ready after {time.monotonic() - started:.0f} s")
             result = await measure(sides, plan)
         result["chunk_off_ratio"] = await chunk_off_ratio(folder, plan) if plan.spoken_blocks else None
