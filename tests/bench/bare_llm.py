@@ -5,9 +5,11 @@ to where AsyncLLM's generator yields. Run by BareLlm.
 """
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import os
+import signal
 import socket
 import sys
 import time
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 """That of our workers, as far as it matters here."""
 READY_TIMEOUT_S = 120
-STOP_TIMEOUT_S = 15
+STOP_TIMEOUT_S = 5
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -69,6 +71,7 @@ class BareLlm:
             pass_fds=(theirs.fileno(),),
             stdout=sys.stderr,
             env=os.environ | ENVIRONMENT,
+            start_new_session=True,
         )
         theirs.close()
         reader, writer = await asyncio.open_unix_connection(sock=ours)
@@ -81,7 +84,11 @@ class BareLlm:
             listening.cancel()
         finally:
             writer.close()
-            await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            with contextlib.suppress(ProcessLookupError):  # while it loads it does not look, and vLLM has a process of its own
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
 
     async def ask(self, question: Question) -> Answer:
         number = next(self._numbers)
