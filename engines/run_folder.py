@@ -11,8 +11,8 @@ from pathlib import Path
 
 PREFIX = "antiphon-"
 OWNER = "owner"
-LONGEST_PLACE_BYTES = 50
-"""A socket's path has room for 107 bytes: for this, 18 of our own folder's name and 37 of a socket of vLLM's."""
+LONGEST_PLACE_BYTES = 41
+"""A socket's path has room for 107 bytes: for this, 18 of our own folder's name, 9 of a worker's and 37 of a socket of vLLM's."""
 
 
 def place_for_sockets() -> str:

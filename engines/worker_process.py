@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from io import FileIO
 from pathlib import Path
@@ -32,13 +34,12 @@ FRAME_OF_A_TRACEBACK = " |+-\t\r"
 STDERR = 2
 
 
-def environment(spec: WorkerSpec) -> dict[str, str]:
-    """Our own, plus what keeps the libraries in it from asking the network or taking every core, and the temporary files of those
-    that we supervise together."""
-    temporary = {"TMPDIR": str(Path(spec.socket).parent)} if spec.is_supervised else {}
+def environment(spec: WorkerSpec, temporary: str | None = None) -> dict[str, str]:
+    """Our own, plus what keeps the libraries in it from asking the network or taking every core, and their temporary files in the
+    folder `temporary` (None: where others have them)."""
     return {
         **os.environ,
-        **temporary,
+        **({} if temporary is None else {"TMPDIR": temporary}),
         "OMP_NUM_THREADS": str(spec.threads),
         "ORT_DISABLE_TELEMETRY": "1",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
@@ -51,11 +52,13 @@ def environment(spec: WorkerSpec) -> dict[str, str]:
 
 
 class WorkerProcess:
-    """Runs from `start` on. Its exit is noticed at once, through a pidfd, and takes its whole process group with it."""
+    """Runs from `start` on. Its exit is noticed at once, through a pidfd, and takes its whole process group with it, and the
+    temporary files of all of them."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", log_fd: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", temporary: str, log_fd: int) -> None:
         self.pid = process.pid
         self._process = process
+        self._temporary = temporary
         self._output = _Output(process, log_fd)
         self._exited = asyncio.Event()
         self._life = asyncio.create_task(self._until_nothing_is_left(), name=f"life of {process.pid}")
@@ -66,7 +69,12 @@ class WorkerProcess:
 
         Raises OSError.
         """
-        return cls(_spawn(spec), log_fd)
+        temporary = tempfile.mkdtemp(dir=Path(spec.socket).parent)
+        try:
+            return cls(_spawn(spec, temporary), temporary, log_fd)
+        except OSError:
+            os.rmdir(temporary)
+            raise
 
     async def __aenter__(self) -> "WorkerProcess":
         return self
@@ -105,6 +113,7 @@ class WorkerProcess:
                 for tracker in trackers:
                     await _end_of(tracker)
         os.killpg(self.pid, signal.SIGKILL)
+        await asyncio.to_thread(shutil.rmtree, self._temporary, ignore_errors=True)
         self._process.wait()
         with contextlib.suppress(BrokenPipeError):
             _stdin(self._process).close()
@@ -176,7 +185,7 @@ def _message(line: str) -> str:
         return line
 
 
-def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
+def _spawn(spec: WorkerSpec, temporary: str) -> "subprocess.Popen[bytes]":
     with _listening(Path(spec.socket)) as listener:
         process = subprocess.Popen(
             [sys.executable, "-m", "engines.worker"],
@@ -185,7 +194,7 @@ def _spawn(spec: WorkerSpec) -> "subprocess.Popen[bytes]":
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(listener.fileno(),),
-            env=environment(spec),
+            env=environment(spec, temporary),
         )
         spec = msgspec.structs.replace(spec, listen_fd=listener.fileno())
     # stdin stays open: its end tells the worker that we are gone.

@@ -36,8 +36,8 @@ async def test_temporary_files_go_with_the_run(launched: Launch) -> None:
         await runtime.ready.wait()
         path, _ = await ask(await runtime.submit(request("r", "once")), "temporary")
         assert is_there(path)
-        assert Path(path).parent.name.startswith("antiphon-")
-    assert not is_there(Path(path).parent)
+        assert Path(path).parent.parent.name.startswith("antiphon-")
+    assert not is_there(Path(path).parent.parent)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from engines.payloads import Payload
 from engines.requests import RequestFailed
 from engines.supervision import Backoff
 from engines.worker_settings import WorkerSettings
-from fakes.launched import Launch, ask, is_alive, launcher, request
+from fakes.launched import Launch, ask, is_alive, is_there, launcher, request
 
 HEARD_S = 1.0
 """Callers of a worker that is lost."""
@@ -143,13 +143,15 @@ async def test_a_worker_that_is_killed_twice_in_a_row_comes_back(launched: Launc
         assert await ask(await runtime.submit(request("r")), "a") == ["a", ""]
 
 
-async def test_a_killed_worker_leaves_nothing_in_shared_memory(launched: Launch) -> None:
+async def test_a_killed_worker_leaves_no_file_and_nothing_in_shared_memory(launched: Launch) -> None:
     async with launched() as runtime:
         await runtime.ready.wait()
-        names, _ = await ask(await runtime.submit(request("r", "once")), "semaphore")
+        path, names, _ = await ask(await runtime.submit(request("r", "once")), "temporary", "semaphore")
+        assert is_there(path)
         assert any(is_shared(name) for name in names.split())
         os.kill(runtime.pid("one"), signal.SIGKILL)
         await runtime.back()
+        assert not is_there(path)
         assert not any(is_shared(name) for name in names.split())
 
 
@@ -225,7 +227,7 @@ def test_a_launcher_that_dies_takes_its_workers_and_their_folder_with_it(tmp_pat
     for end in ends:
         assert select.select([end], [], [], 5.0)[0], "a worker outlives its launcher"
         os.close(end)
-    assert not Path(temporary).parent.exists()
+    assert not is_there(Path(temporary).parent.parent)
     assert select.select([cleaner], [], [], 5.0)[0], "the resource tracker outlives its worker"
     os.close(cleaner)
     assert not is_shared(shared)

@@ -42,9 +42,9 @@ async def log_file(folder: Path) -> AsyncGenerator[int]:
 
 
 def test_libraries_report_nothing_home_and_keep_their_temporary_files_in_the_runs_folder(tmp_path: Path) -> None:
-    found = environment(spec(tmp_path))
+    found = environment(spec(tmp_path), str(tmp_path / "w"))
     assert (found["ORT_DISABLE_TELEMETRY"], found["VLLM_NO_USAGE_STATS"], found["HF_HUB_OFFLINE"]) == ("1", "1", "1")
-    assert found["TMPDIR"] == str(tmp_path)
+    assert found["TMPDIR"] == str(tmp_path / "w")
 
 
 async def test_what_it_says_is_passed_on_and_its_last_words_are_kept(tmp_path: Path) -> None:
