@@ -54,7 +54,7 @@ def test_it_conforms(benches: dict[str, GenerationBench], family: str, check: Ch
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_slow_narrator_conforms():
     assert fault_of(run(GENERATION_CHECKS, bench_of("kokoro", "kokoro"))) == ""
 
