@@ -18,14 +18,18 @@ import struct
 
 import numpy as np
 
-from engines.connectors import byte_locks
+from engines.connectors.byte_locks import ByteLock
 
 PAGE_BYTES = 4096
 ENTRY_BYTES = 128
 MAGIC = b"antiphon arena 1"
 HEADER = struct.Struct("<16s32sQ")
-OWNER = 0
-"""The byte that the producer keeps locked while it lives."""
+LANES = 64
+"""How many processes can read it at a time."""
+OWNER_LOCK = ByteLock(0)
+"""Its producer holds it while it lives."""
+LANE_LOCKS = [ByteLock(1 + lane) for lane in range(LANES)]
+"""Each reader holds one while it lives, and marks in that lane."""
 
 
 class ArenaGone(Exception):
@@ -54,7 +58,7 @@ class Arena:
 
     def is_alive(self) -> bool:
         """Whether its producer is. Not to be asked by the producer."""
-        return byte_locks.is_taken(self.fd, OWNER)
+        return OWNER_LOCK.is_taken(self.fd)
 
 
 def create(capacity_bytes: int) -> Arena:
@@ -63,7 +67,7 @@ def create(capacity_bytes: int) -> Arena:
     fd = os.memfd_create(_label(name), os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, _size(pages))
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-    byte_locks.take(fd, OWNER)
+    OWNER_LOCK.take(fd)
     arena = Arena(name, fd, pages)
     np.frombuffer(arena.memory, np.uint8)[::PAGE_BYTES] = 0
     HEADER.pack_into(arena.memory, 0, MAGIC, name.encode(), pages)

@@ -7,10 +7,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.connectors import byte_locks
-from engines.connectors.arena import PAGE_BYTES, Arena, open_arena
+from engines.connectors.arena import LANE_LOCKS, PAGE_BYTES, Arena, open_arena
 from engines.connectors.contents import Shared
-from engines.connectors.entries import LANES, MOST_MARKS, Corrupt, Entries, occupied_bytes
+from engines.connectors.entries import MOST_MARKS, Corrupt, Entries, occupied_bytes
 
 
 class TooManyReaders(Exception):
@@ -49,12 +48,12 @@ class ArenaReader:
         self.arena.close()
 
     def _take_lane(self) -> int:
-        for lane in range(LANES):
-            if byte_locks.take(self.arena.fd, lane_byte(lane)):
+        for lane, lock in enumerate(LANE_LOCKS):
+            if lock.take(self.arena.fd):
                 self._entries.clear(lane)  # a reader that was killed has marked there
                 return lane
         self.arena.close()
-        raise TooManyReaders(f"{LANES} processes read arena {self.arena.name} already, and no more can")
+        raise TooManyReaders(f"{len(LANE_LOCKS)} processes read arena {self.arena.name} already, and no more can")
 
     def _watched(self, page: int, nbytes: int) -> memoryview:
         """Whatever is made of this keeps the array beneath alive, be it numpy's, torch's or another memoryview."""
@@ -88,7 +87,3 @@ class ArenaReader:
                     self._entries.unmark(self._dropped.popleft(), self._lane)
             finally:
                 self._marking.release()
-
-
-def lane_byte(lane: int) -> int:
-    return 1 + lane

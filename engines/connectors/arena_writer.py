@@ -4,9 +4,7 @@ import itertools
 import os
 from collections import deque
 
-from engines.connectors import byte_locks
-from engines.connectors.arena import PAGE_BYTES, Arena, create
-from engines.connectors.arena_reader import lane_byte
+from engines.connectors.arena import LANE_LOCKS, PAGE_BYTES, Arena, create
 from engines.connectors.contents import Key, Shared
 from engines.connectors.entries import UNMARKED, Entries, occupied_bytes
 from engines.connectors.free_pages import FreePages
@@ -96,6 +94,6 @@ class ArenaWriter:
         """A lane's lock goes with its reader. It is held here meanwhile, so that no new reader marks what is being cleared."""
         marked = {lane for page, _ in self._lingering for lane, marks in enumerate(self._entries.marks(page)) if marks}
         for lane in marked:
-            if byte_locks.take(self.arena.fd, lane_byte(lane)):
+            if LANE_LOCKS[lane].take(self.arena.fd):
                 self._entries.clear(lane)
-                byte_locks.leave(self.arena.fd, lane_byte(lane))
+                LANE_LOCKS[lane].leave(self.arena.fd)

@@ -4,33 +4,30 @@ They belong to the open file (`F_OFD_SETLK`), not to the process: one process ca
 descriptor of the same file ends none of them.
 """
 
-import fcntl
-import functools
 import struct
+from fcntl import F_OFD_GETLK, F_OFD_SETLK, F_UNLCK, F_WRLCK, fcntl
 
 FLOCK = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence (0: from the start), start, length, pid (0 for these locks)."""
-UNLOCKED = struct.pack("h", fcntl.F_UNLCK)
+UNLOCKED = struct.pack("h", F_UNLCK)
 
 
-def take(fd: int, byte: int) -> bool:
-    """False when somebody else has it."""
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _wanted(fcntl.F_WRLCK, byte))
-    except BlockingIOError:
-        return False
-    return True
+class ByteLock:
+    def __init__(self, byte: int) -> None:
+        self._lock = FLOCK.pack(F_WRLCK, 0, byte, 1, 0)
+        self._unlock = FLOCK.pack(F_UNLCK, 0, byte, 1, 0)
 
+    def take(self, fd: int) -> bool:
+        """False when somebody else has it."""
+        try:
+            fcntl(fd, F_OFD_SETLK, self._lock)
+        except BlockingIOError:
+            return False
+        return True
 
-def leave(fd: int, byte: int) -> None:
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _wanted(fcntl.F_UNLCK, byte))
+    def leave(self, fd: int) -> None:
+        fcntl(fd, F_OFD_SETLK, self._unlock)
 
-
-def is_taken(fd: int, byte: int) -> bool:
-    """By somebody else than this open file."""
-    return not fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _wanted(fcntl.F_WRLCK, byte)).startswith(UNLOCKED)
-
-
-@functools.cache
-def _wanted(kind: int, byte: int) -> bytes:
-    return FLOCK.pack(kind, 0, byte, 1, 0)
+    def is_taken(self, fd: int) -> bool:
+        """By somebody else than this open file."""
+        return not fcntl(fd, F_OFD_GETLK, self._lock).startswith(UNLOCKED)

@@ -17,11 +17,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.connectors.arena import ENTRY_BYTES, PAGE_BYTES, Arena
+from engines.connectors.arena import ENTRY_BYTES, LANES, PAGE_BYTES, Arena
 from engines.connectors.contents import Key, Outline
 from engines.connectors.fence import fence
 
-LANES = 64
 LANES_AT = 64
 MOST_MARKS = 255
 UNMARKED = bytes(LANES)

@@ -8,7 +8,7 @@ from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.arena import ArenaGone
 from engines.connectors.arena_reader import ArenaReader, TooManyReaders
 from engines.connectors.arena_writer import ArenaWriter
-from engines.connectors.contents import Content, Inline, Key, Shared
+from engines.connectors.contents import Content, Inline, Key, Remote, Shared
 from engines.connectors.entries import Corrupt, Forgotten
 from engines.connectors.faults import Faults
 from engines.connectors.inline import INLINE_LIMIT_BYTES
@@ -48,7 +48,7 @@ class SharedMemoryConnector:
         if isinstance(content, Inline):
             return content.payload
         key = content.outline.key
-        if not isinstance(content, Shared):
+        if isinstance(content, Remote):
             raise PayloadLost(key, "it does not travel through shared memory")
         if self._closed:
             raise PayloadLost(key, "the connector is closed")

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engines.connectors import PayloadLost, PayloadTooLarge
-from engines.connectors.arena import ENTRY_BYTES, PAGE_BYTES
+from engines.connectors.arena import ENTRY_BYTES, LANES, PAGE_BYTES
 from engines.connectors.contents import Content, Inline, Key, Outline, Place, Shared
-from engines.connectors.entries import LANES, MOST_MARKS
+from engines.connectors.entries import MOST_MARKS
 from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.shared_memory import INLINE_BELOW_BYTES, SharedMemoryConnector
 from engines.payloads import Array, Payload
