@@ -115,9 +115,10 @@ class Runtime:
                     owner.cancel()
                 self._connectors.close()
 
-    def fault(self) -> str:
-        """What is wrong with the transport of payloads on this side; empty when nothing is."""
-        return self._connectors.health()
+    def faults(self) -> Mapping[str, str]:
+        """What is wrong with the transport of payloads, by worker (this process: `gateway`); empty when nothing is."""
+        said = {worker.name: worker.link.fault for worker in self._workers if worker.link is not None}
+        return {name: fault for name, fault in {"gateway": self._connectors.health(), **said}.items() if fault}
 
     async def submit(self, request: Request) -> RunningRequest:
         return await self._orchestrator.submit(request)

@@ -32,7 +32,7 @@ class WorkerLink:
 
     `stages` holds the newest status of each stage. `heard_at` is when the worker said something last (time.monotonic), `called`
     is set while requests are open there, `answered` once it has answered the newest question; `resident_bytes` is what it held
-    then.
+    then, and `fault` what was wrong with its connectors.
     """
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class WorkerLink:
         self.called = asyncio.Event()
         self.answered = asyncio.Event()
         self.resident_bytes = 0
+        self.fault = ""
         self._open = 0
         self._connection = Connection(to_gateway.decoder, to_worker.encoder, self)
         self._receiver: Receiver | None = None
@@ -168,7 +169,7 @@ class WorkerLink:
             self._welcomed.set_result(None)
 
     def _answer(self, report: Report) -> None:
-        self.resident_bytes = report.rss_bytes
+        self.resident_bytes, self.fault = report.rss_bytes, report.fault
         self.answered.set()
         answer = self._reports.popleft() if self._reports else None
         if answer and not answer.done():

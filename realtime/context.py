@@ -1,12 +1,12 @@
 """What every handler of the edge may reach, typed: `request.app[CONTEXT]`."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from engines.messages.to_gateway import StageReport, StageStatus
+from engines.messages.to_gateway import Report, StageStatus
 from engines.requests import Graph
 from realtime.catalogue import Catalogue
 from realtime.drain import Drain
@@ -33,7 +33,8 @@ class AppContext:
     call_media: MediaClient
     metrics: Metrics
     stage_statuses: Callable[[], tuple[StageStatus, ...]]
-    stage_reports: Callable[[], Awaitable[tuple[StageReport, ...]]]
+    worker_reports: Callable[[], Awaitable[Mapping[str, Report]]]
+    faults: Callable[[], Mapping[str, str]]
     drain: Drain = field(default_factory=Drain)
     clock: Callable[[], float] = time.monotonic
     api_key: str | None = None

@@ -1,6 +1,6 @@
 """For operators. `/healthz`: the process lives. `/readyz`: it can serve; until then, what is still loading. `/metrics`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from aiohttp import web
@@ -11,24 +11,29 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, Refusal
 
 RETRY_S = 5
+NO_FAULTS: Mapping[str, str] = {}
 
 
 class ReadyReport(msgspec.Struct, frozen=True):
-    """`status`: loading, ready, draining or failed."""
+    """`status`: loading, ready, draining or failed. `faults`: what is wrong with the transport of payloads, by process; it goes
+    on by other ways, more slowly, or fails single requests."""
 
     status: str
     stages: dict[str, StageStatus]
     waiting_for: tuple[str, ...]
+    faults: Mapping[str, str]
 
 
-def report(statuses: Iterable[StageStatus], *, draining: bool) -> ReadyReport:
+def report(statuses: Iterable[StageStatus], *, draining: bool, faults: Mapping[str, str] = NO_FAULTS) -> ReadyReport:
     stages = {status.stage: status for status in statuses}
     waiting = tuple(name for name, status in stages.items() if status.state is not StageState.READY)
     if draining:
-        return ReadyReport("draining", stages, waiting)
-    if any(status.state is StageState.FAILED for status in stages.values()):
-        return ReadyReport("failed", stages, waiting)
-    return ReadyReport("loading" if waiting or not stages else "ready", stages, waiting)
+        state = "draining"
+    elif any(status.state is StageState.FAILED for status in stages.values()):
+        state = "failed"
+    else:
+        state = "loading" if waiting or not stages else "ready"
+    return ReadyReport(state, stages, waiting, faults)
 
 
 def check_open(context: AppContext) -> None:
@@ -50,7 +55,7 @@ async def healthz(_request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     context = request.app[CONTEXT]
-    ready = report(context.stage_statuses(), draining=context.drain.begun)
+    ready = report(context.stage_statuses(), draining=context.drain.begun, faults=context.faults())
     status = 200 if ready.status == "ready" else 503
     return web.Response(status=status, body=msgspec.json.encode(ready), content_type="application/json")
 
@@ -58,7 +63,7 @@ async def readyz(request: web.Request) -> web.Response:
 async def metrics(request: web.Request) -> web.Response:
     context = request.app[CONTEXT]
     context.metrics.sessions_active.set(len(context.seats.sessions()))
-    text = context.metrics.text(await context.stage_reports())
+    text = context.metrics.text(await context.worker_reports())
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

@@ -1,13 +1,13 @@
 """`/metrics`: what the server measures about itself, in Prometheus' text format."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from engines.messages.to_gateway import StageReport
+from engines.messages.to_gateway import Report
 from engines.requests import StageTiming
 from sessions.events import AnswerTiming
 
@@ -16,25 +16,33 @@ LAGS_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0, 1.5, 2.0, 5.0)
 
 
-class _StageCollector(Collector):
-    """What the engines count themselves, as of their newest reports."""
+class _WorkerCollector(Collector):
+    """What the workers and their engines count themselves, as of their newest reports."""
 
     def __init__(self) -> None:
-        self.reports: Sequence[StageReport] = ()
+        self.reports: Mapping[str, Report] = {}
 
     def collect(self) -> Iterator[Metric]:
-        active = GaugeMetricFamily("antiphon_stage_active", "Requests inside a stage", labels=("stage",))
-        queued = GaugeMetricFamily("antiphon_stage_queued", "Inputs waiting inside a stage", labels=("stage",))
-        slots = GaugeMetricFamily("antiphon_stage_slots", "Requests a stage runs at once", labels=("stage",))
-        steps = CounterMetricFamily("antiphon_stage_steps", "Model calls", labels=("stage",))
-        produced = CounterMetricFamily("antiphon_stage_produced", "What came out, in the stage's unit", labels=("stage", "units"))
-        for report in self.reports:
-            active.add_metric((report.stage,), report.active)
-            queued.add_metric((report.stage,), report.queued)
-            slots.add_metric((report.stage,), report.slots)
-            steps.add_metric((report.stage,), report.steps)
-            produced.add_metric((report.stage, report.units), report.produced)
-        return iter((active, queued, slots, steps, produced))
+        of_stage = ("stage", "worker")
+        active = GaugeMetricFamily("antiphon_stage_active", "Requests inside a stage", labels=of_stage)
+        queued = GaugeMetricFamily("antiphon_stage_queued", "Inputs and requests waiting inside a stage", labels=of_stage)
+        slots = GaugeMetricFamily("antiphon_stage_slots", "Requests a stage runs at once", labels=of_stage)
+        steps = CounterMetricFamily("antiphon_stage_steps", "Model calls", labels=of_stage)
+        units = (*of_stage, "units")
+        produced = CounterMetricFamily("antiphon_stage_produced", "What came out, in the stage's unit", labels=units)
+        memory = GaugeMetricFamily("antiphon_worker_resident_bytes", "Memory a worker holds", labels=("worker",))
+        faulty = GaugeMetricFamily("antiphon_worker_faulty", "1: its transport of payloads is faulty", labels=("worker",))
+        for worker, report in self.reports.items():
+            memory.add_metric((worker,), report.rss_bytes)
+            faulty.add_metric((worker,), bool(report.fault))
+            for stage in report.stages:
+                where = (stage.stage, worker)
+                active.add_metric(where, stage.active)
+                queued.add_metric(where, stage.queued)
+                slots.add_metric(where, stage.slots)
+                steps.add_metric(where, stage.steps)
+                produced.add_metric((*where, stage.units), stage.produced)
+        return iter((active, queued, slots, steps, produced, memory, faulty))
 
 
 class Metrics:
@@ -42,8 +50,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._stages = _StageCollector()
-        self.registry.register(self._stages)
+        self._workers = _WorkerCollector()
+        self.registry.register(self._workers)
         self._ttft = self._seconds("ttft_seconds", "End of input to first text", ("source",))
         self._ttfa = self._seconds("ttfa_seconds", "End of input to first audio", ("source",))
         self._total = self._seconds("answer_seconds", "End of input to the end of the answer", ("source",))
@@ -87,9 +95,9 @@ class Metrics:
     def worker_restarted(self, worker: str) -> None:
         self._restarts.labels(worker).inc()
 
-    def text(self, reports: Sequence[StageReport]) -> bytes:
-        """Everything, with the engines' own counters as `reports` have them."""
-        self._stages.reports = reports
+    def text(self, reports: Mapping[str, Report]) -> bytes:
+        """Everything, with the workers' own counters as their `reports` have them."""
+        self._workers.reports = reports
         return generate_latest(self.registry)
 
     def _ran(self, stages: Mapping[str, StageTiming]) -> None:

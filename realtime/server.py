@@ -14,7 +14,6 @@ from aiohttp import web
 
 from engines.deployment import GraphSettings, with_weights
 from engines.logs import LogStyle
-from engines.messages.to_gateway import StageReport
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
 from realtime.app import build_app
@@ -111,7 +110,8 @@ class Gateway:
             call_media=self._call_media,
             metrics=self._metrics,
             stage_statuses=self._runtime.stage_statuses,
-            stage_reports=self._stage_reports,
+            worker_reports=self._runtime.reports,
+            faults=self._runtime.faults,
             api_key=api_key,
         )
 
@@ -139,10 +139,6 @@ class Gateway:
 
     def _media_client(self, name: str, logs: LogStyle, *, first: bool = False) -> MediaClient:
         return MediaClient(media_command(name, logs, first=first), on_restart=lambda: self._metrics.worker_restarted(name))
-
-    async def _stage_reports(self) -> tuple[StageReport, ...]:
-        reports = await self._runtime.reports()
-        return tuple(stage for report in reports.values() for stage in report.stages)
 
     def _status_changed(self) -> None:
         if self.context.drain.begun:

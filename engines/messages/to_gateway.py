@@ -95,8 +95,11 @@ class StageReport(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, tag="report"):
+    """`fault` says what is wrong with the worker's connectors; empty when nothing is."""
+
     stages: tuple[StageReport, ...]
     rss_bytes: int
+    fault: str = ""
 
 
 ToGateway: TypeAlias = Welcome | StatusChanged | Emit | Taken | Failed | Aborted | Report

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Coroutine, Mapping
 
+from engines.connectors.process import Connectors
 from engines.messages import to_gateway, to_worker
 from engines.messages.connection import Connection
 from engines.messages.to_gateway import Aborted, ErrorKind, Failed, Report, ToGateway, Welcome
@@ -26,10 +27,11 @@ class PeerLeft(ConnectionError):
 class Namespace:
     """`connection` is the protocol of its transport; `serve` must have begun when that is made."""
 
-    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost], site: Site) -> None:
+    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost], connectors: Connectors, site: Site) -> None:
         self._worker = worker
         self._serial = serial
         self._hosts = hosts
+        self._connectors = connectors
         self._site = site
         # Policy of what waits for the gateway: block. Chunks are bounded by the credit of their requests; everything else answers
         # a message of the gateway, of which no more are read while it does not read.
@@ -103,7 +105,7 @@ class Namespace:
                 self._grant(message)
             case Probe():
                 reports = (host.report() for host in self._hosts.values())
-                self.send(Report(tuple(report for report in reports if report), resident_bytes()))
+                self.send(Report(tuple(report for report in reports if report), resident_bytes(), self._connectors.health()))
             case _:
                 raise ProtocolViolation(f"message: did not expect {type(message).__name__} here")
 

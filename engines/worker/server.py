@@ -25,6 +25,7 @@ class Worker:
     def __init__(self, spec: WorkerSpec, pipeline: Pipeline, connectors: Connectors, load: EngineFactory = load_engine) -> None:
         """Raises PipelineError for a stage that the pipeline does not have."""
         self._name = spec.name
+        self._connectors = connectors
         self._hosts = {stage.stage: StageHost(pipeline, stage, connectors, load, self._announce) for stage in spec.stages}
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
@@ -51,7 +52,7 @@ class Worker:
                 host.engine.shutdown()
 
     def _accept(self, group: asyncio.TaskGroup) -> Connection[ToWorker]:
-        namespace = Namespace(self._name, next(self._serials), self._hosts, self._site)
+        namespace = Namespace(self._name, next(self._serials), self._hosts, self._connectors, self._site)
         group.create_task(self._serve(namespace))
         return namespace.connection
 

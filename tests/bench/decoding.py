@@ -1,11 +1,11 @@
 """How many frames the decoder works on for each that it emits, with the real weights and the real chunk schedule."""
 
-from engines.bridges.frame_windows import FrameWindows
 from engines.models import InvalidInput, Produced
 from engines.models.piper_decoder import PiperDecoder
 from engines.models.piper_talker import PiperTalker
 from engines.parameters import Speech
 from engines.payloads import Payload
+from engines.pipelines.voice import VOICE
 from engines.weights import directory
 
 FOUR_SECONDS = "The train to the coast leaves at noon, and it takes about two hours to get there."
@@ -24,7 +24,7 @@ def decode_ratio(text: str = FOUR_SECONDS) -> float:
     speech = Speech(voice="joe")
     [frames] = one(talker.run([(talker.open(speech), Payload(text=text))])[0])
     sounding = decoder.open(speech)
-    windows = FrameWindows(speech).feed(frames.payload)
+    windows = VOICE.edge("talker", "code2wav").bridge(speech).feed(frames.payload)
     chunks = [chunk for window in windows for chunk in one(decoder.run([(sounding, window)])[0])]
     decoded = sum(int(chunk.payload.attributes["decoded"]) for chunk in chunks)
     return round(decoded / sum(chunk.units for chunk in chunks), 3)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import aiohttp
 from aiohttp import web
 
-from engines.messages.to_gateway import StageReport, StageState, StageStatus
+from engines.messages.to_gateway import Report, StageReport, StageState, StageStatus
 from fakes.graph import FakeGraph
 from realtime.app import build_app
 from realtime.catalogue import Catalogue
@@ -38,12 +38,16 @@ class FakeStages:
 
     def __init__(self) -> None:
         self.thinker = StageStatus("thinker", StageState.READY, 8)
+        self.fault = ""
 
     def statuses(self) -> tuple[StageStatus, ...]:
         return (self.thinker,)
 
-    async def reports(self) -> tuple[StageReport, ...]:
-        return (REPORT,)
+    async def reports(self) -> dict[str, Report]:
+        return {"mind": Report((REPORT,), rss_bytes=1_000, fault=self.fault)}
+
+    def faults(self) -> dict[str, str]:
+        return {"mind": self.fault} if self.fault else {}
 
 
 def edge_context(
@@ -68,7 +72,8 @@ def edge_context(
         "call_media": MediaClient(),
         "metrics": Metrics(),
         "stage_statuses": stages.statuses,
-        "stage_reports": stages.reports,
+        "worker_reports": stages.reports,
+        "faults": stages.faults,
     }
     return AppContext(**(parts | changes))
 

@@ -47,6 +47,16 @@ async def test_not_ready_says_what_is_loading(serve_edge: ServeEdge) -> None:
     assert body["stages"]["thinker"]["note"] == "warming up"
 
 
+async def test_what_is_wrong_with_payloads_is_told_and_keeps_nobody_out(serve_edge: ServeEdge) -> None:
+    stages = FakeStages()
+    stages.fault = "shared memory: 1 payload lost"
+    edge = await serve_edge(stages=stages)
+    async with edge.http.get(f"{edge.url}/readyz") as answer:
+        assert (answer.status, (await answer.json())["faults"]) == (200, {"mind": "shared memory: 1 payload lost"})
+    async with edge.http.get(f"{edge.url}/metrics") as answer:
+        assert 'antiphon_worker_faulty{worker="mind"} 1.0' in (await answer.text()).splitlines()
+
+
 async def test_a_draining_server_is_not_ready(edge: Edge) -> None:
     edge.context.drain.begin()
     async with edge.http.get(f"{edge.url}/readyz") as answer:
@@ -83,7 +93,7 @@ async def test_metrics_tell_of_answers_stages_and_sessions(edge: Edge) -> None:
         'antiphon_stage_queue_seconds_count{stage="thinker"} 1.0',
         'antiphon_stage_run_seconds_count{stage="thinker"} 1.0',
         "antiphon_sessions_active 1.0",
-        'antiphon_stage_active{stage="thinker"} 1.0',
-        'antiphon_stage_produced_total{stage="thinker",units="tokens"} 123.0',
+        'antiphon_stage_active{stage="thinker",worker="mind"} 1.0',
+        'antiphon_stage_produced_total{stage="thinker",units="tokens",worker="mind"} 123.0',
     ):
         assert expected in lines

@@ -235,6 +235,6 @@ async def test_answers_are_counted_by_outcome(http: aiohttp.ClientSession, graph
     await refused(http, input="")
     graph.fail("audio")
     await refused(http, 500)
-    text = metrics.text(()).decode()
+    text = metrics.text({}).decode()
     for outcome in ("completed", "refused", "failed"):
         assert f'antiphon_requests_total{{outcome="{outcome}",source="speech"}} 1.0' in text
