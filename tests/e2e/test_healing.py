@@ -46,6 +46,8 @@ async def test_a_talking_session_outlives_each_of_its_workers(
     server: Server, client: openai.AsyncOpenAI, worker: str, sent: signal.Signals
 ) -> None:
     await somebody_else(client, worker)  # its connection stays
+    async with Conversation(server.url) as talk:  # opens what is opened once for each life of a worker
+        await talk.write("Say hello.", {"max_output_tokens": 12})
     await settle(server)
     before = holdings(server)
     async with Conversation(server.url) as talk:
