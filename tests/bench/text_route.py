@@ -165,7 +165,7 @@ async def chunk_off_ratio(folder: Path, plan: Plan) -> float:
         on, off = await started(stack, serving(chunked), serving(whole))
         sides = Side(_spoken(off, whole), (off.pid,)), Side(_spoken(on, chunked), (on.pid,))
         await warm(sides)
-        asked = [questions(SPEAKERS, SPOKEN_TOKENS, seed=200 + block) for block in range(plan.spoken_blocks)]
+        asked = [questions(SPEAKERS * plan.rounds, SPOKEN_TOKENS, seed=200 + block) for block in range(plan.spoken_blocks)]
         spoken = await in_turns(*sides, len(asked), lambda side, block: closed_loop(side, asked[block], SPEAKERS))
     return _ratio(_noted(f"{SPEAKERS} spoken at once, whole and in chunks", spoken), lambda side: side.first_quantile_ms(0.5))
 
