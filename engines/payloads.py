@@ -20,7 +20,7 @@ class Array(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, values: NDArray[np.generic]) -> "Array":
         """Without a copy where `values` are contiguous: they must not change afterwards."""
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")
         return cls(values.dtype.name, values.shape, values.reshape(-1).view(np.uint8).data.toreadonly())
 
     def numpy(self) -> NDArray[np.generic]:
