@@ -13,17 +13,17 @@ import msgspec
 
 from engines import weights
 from engines.configuration import ConfigurationError, WrongValue, names_to_values, record, shown
-from engines.machine import Machine, this_machine
+from engines.launching.machine import Machine, this_machine
+from engines.launching.worker_settings import WorkerSettings, check_fits, check_names, with_device
 from engines.messages.to_worker import ServiceClass
 from engines.models import registry
 from engines.models.registry import Family
+from engines.network.secret_file import secret_file
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
-from engines.secret_file import secret_file
 from engines.site import Carrier
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
-from engines.worker_settings import WorkerSettings, check_fits, check_names, with_device
 
 SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {

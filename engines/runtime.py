@@ -13,20 +13,20 @@ import msgspec
 from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.process import Connectors
 from engines.deployment import GraphSettings
-from engines.graph_counters import GraphCounters
-from engines.launcher import LocalLauncher
-from engines.liveness import Patience
+from engines.graph.graph_counters import GraphCounters
+from engines.graph.orchestrator import Orchestrator
+from engines.graph.request_stream import RunningRequest
+from engines.graph.worker_link import WorkerLink
+from engines.launching.launcher import LocalLauncher
+from engines.launching.liveness import Patience
+from engines.launching.remote_worker import remote_workers
+from engines.launching.supervision import Backoff
+from engines.launching.worker_settings import GATEWAY_RING_MB, MIB
 from engines.logs import LogStyle
 from engines.messages.to_gateway import Report, StageState, StageStatus
-from engines.orchestrator import Orchestrator
-from engines.remote_worker import remote_workers
-from engines.request_stream import RunningRequest
+from engines.network.secret_file import read_secret
 from engines.requests import Request
-from engines.secret_file import read_secret
 from engines.site import Site, this_host
-from engines.supervision import Backoff
-from engines.worker_link import WorkerLink
-from engines.worker_settings import GATEWAY_RING_MB, MIB
 
 REPORT_LIMIT_S = 1.0
 """A worker that does not report within this time is left out of the reports."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from engines.addresses import TcpAddress
 from engines.connectors import Connector
 from engines.connectors.mooncake import MooncakeConnector
 from engines.connectors.mooncake_engine import MooncakeEngine, MooncakeMissing
 from engines.connectors.tcp import TcpConnector
+from engines.network.addresses import TcpAddress
 from engines.site import Carrier
 
 

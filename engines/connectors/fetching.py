@@ -15,8 +15,8 @@ import numpy as np
 
 from engines.connectors.contents import Key, Outline
 from engines.connectors.layout import payload, record_bytes
+from engines.network.raw_connection import HungUp, RawConnection
 from engines.payloads import Payload
-from engines.raw_connection import HungUp, RawConnection
 
 MAGIC = b"AnPl"
 REQUEST = struct.Struct(">4sI")

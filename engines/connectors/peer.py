@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
-from engines.addresses import TcpAddress
-from engines.handshake import Purpose, dial
-from engines.raw_connection import RawConnection
+from engines.network.addresses import TcpAddress
+from engines.network.handshake import Purpose, dial
+from engines.network.raw_connection import RawConnection
 
 MOST_CONNECTIONS = 4
 """One fetch each; the next ones wait. More would not make a link faster."""

@@ -5,7 +5,6 @@ import secrets
 import time
 from collections.abc import Callable
 
-from engines.addresses import TcpAddress, address
 from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Content, Inline, Key, Remote
 from engines.connectors.faults import Faults
@@ -13,8 +12,9 @@ from engines.connectors.fetching import Wanted, answer, fetch, wanted
 from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.layout import outline
 from engines.connectors.peer import Peer
+from engines.network.addresses import TcpAddress, address
+from engines.network.raw_connection import RawConnection
 from engines.payloads import Payload
-from engines.raw_connection import RawConnection
 
 NAME = "tcp"
 INLINE_BELOW_BYTES = 32 << 10

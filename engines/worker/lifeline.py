@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
-from engines.process_group import kill_all_but_trackers
-from engines.run_folder import remove_when_left
+from engines.launching.process_group import kill_all_but_trackers
+from engines.launching.run_folder import remove_when_left
 
 CLEARING_LIMIT_S = 1.0
 """For the launcher's folder: a dead launcher's lock on it is free at once."""

@@ -7,14 +7,14 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from engines import door
-from engines.addresses import TcpAddress, address
 from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.tcp import TcpConnector
-from engines.door import Door
-from engines.handshake import Purpose
-from engines.raw_connection import RawConnection
-from engines.secret_file import read_secret
+from engines.network import door
+from engines.network.addresses import TcpAddress, address
+from engines.network.door import Door
+from engines.network.handshake import Purpose
+from engines.network.raw_connection import RawConnection
+from engines.network.secret_file import read_secret
 from engines.worker.spec import WorkerSpec
 
 LONGEST_PATH_BYTES = 107

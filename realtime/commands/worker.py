@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+from engines.launching.machine import this_machine
+from engines.launching.standalone import standalone_spec
+from engines.launching.worker_process import environment
 from engines.logs import LogFormat, LogLevel, LogStyle
-from engines.machine import this_machine
-from engines.standalone import standalone_spec
 from engines.worker.spec import encoder
-from engines.worker_process import environment
 from realtime.deployment import DEFAULT_FILE, load
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
-from engines.liveness import Patience
+from engines.launching.liveness import Patience
 from engines.logs import LogStyle
 from realtime.media import messages
 from realtime.media.formats import AudioFormat

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from engines import liveness
-from engines.liveness import Condition, Patience, RealTime, until_lost
+from engines.launching import liveness
+from engines.launching.liveness import Condition, Patience, RealTime, until_lost
 from engines.messages.framing import FrameError, FrameReader, frame
 from realtime.media import messages
 from realtime.media.job import MediaFailed, MediaJob
@@ -22,7 +22,7 @@ START_LIMIT_S = 15.0
 class MediaProcess:
     """Owns the process, the socket to it and the jobs inside it. `listen` must be running for anything to arrive.
 
-    Implements engines.liveness.Watched: it says Alive by itself, and is called while it has jobs.
+    Implements engines.launching.liveness.Watched: it says Alive by itself, and is called while it has jobs.
     """
 
     limit_bytes = float("inf")

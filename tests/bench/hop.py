@@ -25,11 +25,11 @@ import uvloop
 from bench.bare_hop import BareHop, bare_hop
 from bench.server import running_server, until
 from engines.deployment import GraphSettings, StageSettings
+from engines.launching.worker_settings import WorkerSettings
 from engines.parameters import Generation, Message
 from engines.payloads import Payload
 from engines.requests import Request
 from engines.runtime import Runtime
-from engines.worker_settings import WorkerSettings
 from fakes.metronome import METRONOME
 
 REPLICAS = (1, 2, 4)

@@ -8,10 +8,10 @@ import pytest
 
 from engines.configuration import ConfigurationError
 from engines.deployment import Chunking, GraphSettings, graph_settings, with_weights
+from engines.launching.worker_specs import worker_specs
 from engines.logs import LogStyle
 from engines.messages.to_worker import ServiceClass
 from engines.weights import WeightsError, WeightsMissing
-from engines.worker_specs import worker_specs
 
 FILE = Path("d.yaml")
 GOOD: dict[str, dict[str, dict[str, object]]] = {

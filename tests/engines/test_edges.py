@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from engines.deployment import Chunking, GraphSettings, StageSettings
+from engines.launching.worker_settings import WorkerSettings
 from engines.payloads import Payload
 from engines.pipeline import Pipeline
 from engines.requests import Delivery, Request
 from engines.runtime import Runtime
-from engines.worker_settings import WorkerSettings
 from fakes.pipelines import DIAMOND, ECHOES
 
 START_LIMIT_S = 20

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from engines.connectors.process import Connectors
-from engines.orchestrator import Orchestrator
+from engines.graph.orchestrator import Orchestrator
+from engines.graph.worker_link import WorkerLink
 from engines.parameters import Generation, Parameters, Speech
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestStream
 from engines.site import Site, this_host
-from engines.worker_link import WorkerLink
 from fakes.pipelines import CASCADE
 from fakes.worker import EMPTY, FakeStage, FakeWorker
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from engines.deployment import GraphSettings, StageSettings
-from engines.liveness import Patience
+from engines.launching.liveness import Patience
+from engines.launching.supervision import Backoff
+from engines.launching.worker_settings import WorkerSettings
 from engines.payloads import Payload
 from engines.requests import Request, RequestStream
 from engines.runtime import Runtime
-from engines.supervision import Backoff
 from engines.worker.spec import BatchSpec
-from engines.worker_settings import WorkerSettings
 from fakes.pipelines import ECHOES
 
 AT_ONCE = Backoff(first_s=0.0, limit_s=0.0)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from engines.liveness import Condition
+from engines.launching.liveness import Condition
 
 
 class FakeTime:

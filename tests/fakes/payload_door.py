@@ -5,11 +5,11 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from engines.addresses import TcpAddress
 from engines.connectors.tcp import LIMIT_BYTES, TcpConnector
-from engines.door import Door, listening
-from engines.handshake import Purpose, examine
-from engines.raw_connection import RawConnection
+from engines.network.addresses import TcpAddress
+from engines.network.door import Door, listening
+from engines.network.handshake import Purpose, examine
+from engines.network.raw_connection import RawConnection
 
 SECRET = b"the secret of these tests"
 ANY_PORT = TcpAddress("127.0.0.1", 0)

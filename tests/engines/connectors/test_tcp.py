@@ -11,9 +11,9 @@ from engines.connectors.contents import Inline, Key, Outline, Place, Remote
 from engines.connectors.fetching import REPLY, REQUEST, Wanted, answer, ask, wanted
 from engines.connectors.peer import MOST_CONNECTIONS
 from engines.connectors.tcp import NAME, TcpConnector
-from engines.handshake import Purpose, dial
+from engines.network.handshake import Purpose, dial
+from engines.network.raw_connection import RawConnection
 from engines.payloads import Array, Payload
-from engines.raw_connection import RawConnection
 from fakes.payload_door import SECRET, impostor, producer
 
 KEY = Key("gateway#0/r/0/stage", 0)

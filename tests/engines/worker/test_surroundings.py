@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from engines.launching.worker_settings import WorkerSettings
 from engines.worker.surroundings import visible_gpus
-from engines.worker_settings import WorkerSettings
 from fakes.launched import ask, launcher, request
 
 

@@ -1,0 +1,1 @@
+"""Requests and their ways through the stages: owned here, in the gateway, and nowhere else."""
