@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from prometheus_client import Histogram
 
 BUSY_INTERVAL_S = 0.05
-IDLE_INTERVAL_S = 1.0
+IDLE_INTERVAL_S = 2.0
 """While nobody is served: each look wakes a core that could sleep, and the lag that it finds is nobody's."""
 
 

@@ -4,8 +4,8 @@
 
 Prints one JSON object as its last line. For each size, medians over interleaved rounds, in microseconds: `p50_us` is one way,
 from before the producer puts a payload until the consumer's `await get()` has returned. The previous payload is let go of after
-that, and its producer forgets it while the new one is on its way. `hop_us` is one way of a 64-byte message over an asyncio Unix socket
-between the same processes, `memcpy_us` one copy of that size by numpy. `bound_us` is 1.5 × (hop + 1.5 memcpy), `ratio` is
+that, and its producer forgets it while the new one is on its way. `hop_us` is one way of a 64-byte message over an asyncio Unix
+socket between the same processes, `memcpy_us` one copy of that size by numpy. `bound_us` is 1.5 × (hop + 1.5 memcpy), `ratio` is
 p50 / bound: at most 1. `gb_s` is bytes / p50, `memcpy_share` is memcpy / p50: at least 0.5 for 16 MB. 4 KB travel inline.
 
 `messages` of STREAM_BYTES are then sent as fast as they are taken; `rss_slope_mb` is by how much the resident memory of either
