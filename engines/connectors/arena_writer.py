@@ -8,6 +8,7 @@ from engines.connectors.arena import LANE_LOCKS, PAGE_BYTES, Arena, create
 from engines.connectors.contents import Key, Shared
 from engines.connectors.entries import UNMARKED, Entries, occupied_bytes
 from engines.connectors.free_pages import FreePages
+from engines.connectors.held import Held
 from engines.connectors.layout import outline
 from engines.payloads import Payload
 
@@ -24,8 +25,8 @@ class ArenaWriter:
         self._free = FreePages(self.arena.pages)
         self._records = memoryview(self.arena.memory)[self.arena.first :]
         self._numbers = itertools.count(1)
-        self._held: dict[str, dict[int, tuple[int, int]]] = {}
-        """By scope, then by seq: first page and how many. Bounded by the pages; when they are used up nothing is put."""
+        self._held: Held[tuple[int, int]] = Held()
+        """First page and how many. Bounded by the pages; when they are used up nothing is put."""
         self._lingering: deque[tuple[int, int]] = deque()
         """Forgotten, but read when last looked at. Bounded by the pages, too."""
 
@@ -42,29 +43,24 @@ class ArenaWriter:
             self._records[start : start + place.nbytes] = payload.arrays[name].data
         number = next(self._numbers)
         self._entries.write(page, key, number, nbytes)
-        held = self._held.setdefault(key.scope, {})
-        if key.seq in held:
-            self._forget(*held[key.seq])
-        held[key.seq] = (page, count)
+        for replaced in self._held.add(key, (page, count)):
+            self._forget(*replaced)
         return Shared(sketch, self.arena.name, os.getpid(), self.arena.fd, at, number)
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
         self._look_again(min(LOOKS_PER_CLEANUP, len(self._lingering)))
-        held = self._held.get(scope, {})
-        forgotten = [seq for seq in held if before is None or seq < before]
-        for seq in forgotten:
-            self._forget(*held.pop(seq))
-        if not held:
-            self._held.pop(scope, None)
+        forgotten = self._held.take(scope, before)
+        for pages in forgotten:
+            self._forget(*pages)
         return len(forgotten)
 
     def holds(self, scope: str) -> int:
-        return len(self._held.get(scope, {}))
+        return self._held.count(scope)
 
     def close(self) -> None:
         """Idempotent. Readers see from the owner's lock that nothing more comes; what they view stays as it is."""
-        for scope in list(self._held):
-            self.cleanup(scope)
+        for pages in self._held.take_all():
+            self._forget(*pages)
         self._records.release()
         self.arena.memory.close()
         self.arena.close()

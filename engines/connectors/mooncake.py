@@ -14,6 +14,7 @@ from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Content, Inline, Key, Remote
 from engines.connectors.faults import Faults
 from engines.connectors.free_pages import FreePages
+from engines.connectors.held import Held
 from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.layout import outline, record_bytes
 from engines.connectors.layout import payload as laid_out
@@ -41,8 +42,8 @@ class MooncakeConnector:
         self._engine.register(self._memory)
         self._free = FreePages(self._memory.nbytes // PAGE_BYTES)
         self._numbers = itertools.count(secrets.randbits(48))
-        self._held: dict[str, dict[int, tuple[int, int]]] = {}
-        """By scope, then by seq: first page and how many. Bounded by the pages; policy: inline, then refuse."""
+        self._held: Held[tuple[int, int]] = Held()
+        """First page and how many. Bounded by the pages; policy: inline, then refuse."""
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix=NAME)
         self._faults = Faults("payloads by Mooncake")
         self._closed = False
@@ -75,16 +76,13 @@ class MooncakeConnector:
         return laid_out(content.outline, record[HEADER_BYTES:].data)
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
-        held = self._held.get(scope, {})
-        forgotten = [seq for seq in held if before is None or seq < before]
-        for seq in forgotten:
-            self._forget(*held.pop(seq))
-        if not held:
-            self._held.pop(scope, None)
+        forgotten = self._held.take(scope, before)
+        for pages in forgotten:
+            self._forget(*pages)
         return len(forgotten)
 
     def holds(self, scope: str) -> int:
-        return len(self._held.get(scope, {}))
+        return self._held.count(scope)
 
     def health(self) -> str:
         return self._faults.sentence()
@@ -92,8 +90,8 @@ class MooncakeConnector:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            for scope in list(self._held):
-                self.cleanup(scope)
+            for pages in self._held.take_all():
+                self._forget(*pages)
             self._engine.unregister(self._memory)
             self._threads.shutdown(wait=False)
 
@@ -109,10 +107,8 @@ class MooncakeConnector:
             record[HEADER_BYTES + place.offset :][: place.nbytes] = np.frombuffer(array.data, np.uint8)
         number = next(self._numbers)
         record[: HEADER.size] = np.frombuffer(_header(number, size, key), np.uint8)
-        held = self._held.setdefault(key.scope, {})
-        if key.seq in held:
-            self._forget(*held[key.seq])
-        held[key.seq] = (page, count)
+        for replaced in self._held.add(key, (page, count)):
+            self._forget(*replaced)
         return Remote(sketch, NAME, f"{self._engine.address}/{record.ctypes.data}/{number}")
 
     def _forget(self, page: int, count: int) -> None:

@@ -9,6 +9,7 @@ from engines.connectors import PayloadLost, PayloadTooLarge
 from engines.connectors.contents import Content, Inline, Key, Remote
 from engines.connectors.faults import Faults
 from engines.connectors.fetching import Wanted, answer, fetch, wanted
+from engines.connectors.held import Held
 from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.layout import outline
 from engines.connectors.peer import Peer
@@ -46,8 +47,8 @@ class TcpConnector:
         self._token = secrets.token_hex(8)
         self._address = f"{public}/{self._token}" if public else ""
         self._limit_bytes = limit_bytes
-        self._held: dict[str, dict[int, Payload]] = {}
-        """By scope, then by seq. Bounded by `limit_bytes`; policy: inline, then refuse."""
+        self._held: Held[Payload] = Held()
+        """Bounded by `limit_bytes`; policy: inline, then refuse."""
         self._held_bytes = 0
         self._peers: dict[TcpAddress, Peer] = {}
         self._closed = False
@@ -56,9 +57,7 @@ class TcpConnector:
         nbytes = payload.nbytes
         fits = bool(self._address) and not self._closed and self._held_bytes + nbytes <= self._limit_bytes
         if nbytes > INLINE_BELOW_BYTES and fits:
-            held = self._held.setdefault(key.scope, {})
-            self._held_bytes += nbytes - (held[key.seq].nbytes if key.seq in held else 0)
-            held[key.seq] = payload
+            self._held_bytes += nbytes - sum(replaced.nbytes for replaced in self._held.add(key, payload))
             return Remote(outline(key, payload), NAME, self._address)
         if nbytes > INLINE_LIMIT_BYTES:
             raise PayloadTooLarge(nbytes, max(self._limit_bytes, INLINE_LIMIT_BYTES) if self._address else INLINE_LIMIT_BYTES)
@@ -73,7 +72,7 @@ class TcpConnector:
         if self._closed:
             raise PayloadLost(key, "the connector is closed")
         if content.address == self._address:
-            found = self._find(key)
+            found = self._held.find(key)
         else:
             found = await self._fetched(content)
         if found is None:
@@ -81,23 +80,19 @@ class TcpConnector:
         return found
 
     def cleanup(self, scope: str, before: int | None = None) -> int:
-        held = self._held.get(scope, {})
-        forgotten = [seq for seq in held if before is None or seq < before]
-        for seq in forgotten:
-            self._held_bytes -= held.pop(seq).nbytes
-        if not held:
-            self._held.pop(scope, None)
+        forgotten = self._held.take(scope, before)
+        self._held_bytes -= sum(payload.nbytes for payload in forgotten)
         return len(forgotten)
 
     def holds(self, scope: str) -> int:
-        return len(self._held.get(scope, {}))
+        return self._held.count(scope)
 
     def health(self) -> str:
         return self.faults.sentence()
 
     def close(self) -> None:
         self._closed = True
-        self._held.clear()
+        self._held.take_all()
         self._held_bytes = 0
         for peer in self._peers.values():
             peer.close()
@@ -105,12 +100,9 @@ class TcpConnector:
     async def serve(self, connection: RawConnection) -> None:
         """A consumer's connection, which has proved itself, to its end. Raises OSError."""
         while (request := await _next(connection)) is not None:
-            found = self._find(request.key) if request.token == self._token else None
+            found = self._held.find(request.key) if request.token == self._token else None
             async with asyncio.timeout(limit_s(found.nbytes if found else 0)):
                 await answer(connection, request.key, found)
-
-    def _find(self, key: Key) -> Payload | None:
-        return self._held.get(key.scope, {}).get(key.seq)
 
     async def _fetched(self, content: Remote) -> Payload | None:
         key = content.outline.key
