@@ -31,7 +31,7 @@ class Patience(msgspec.Struct, frozen=True):
 class Condition(Enum):
     RUNNING = auto()
     STOPPED = auto()
-    """By a signal or by a debugger."""
+    """By a signal."""
     ENDING = auto()
     """Killed or done. What a process held is freed before anybody is told of its end: 0.1 to 0.3 s for each gigabyte."""
 
@@ -130,4 +130,4 @@ def condition(pid: int) -> Condition:
     state, address_space_bytes = fields[0], fields[20]
     if state in "ZXx" or address_space_bytes == "0":
         return Condition.ENDING
-    return Condition.STOPPED if state in "Tt" else Condition.RUNNING
+    return Condition.STOPPED if state == "T" else Condition.RUNNING  # t: somebody debugs it, and will let it go on
