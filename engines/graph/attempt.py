@@ -136,7 +136,7 @@ class Attempt:
 
     def lost(self, link: WorkerLink) -> None:
         for stage in self.stages.values():
-            if stage.link is link and not stage.done:
+            if stage.link is link and (stage.holds_payloads or not stage.done):
                 stage.finish()
                 self._lose(stage.stage, link.worker)
         self.acknowledged(link)

@@ -56,7 +56,8 @@ class Orchestrator:
         self.on_status = on_status
         self._requests: dict[str, RunningRequest] = {}
         self._attempts: dict[str, Attempt] = {}
-        """By the id that the workers know."""
+        """By the id that the workers know. It is never used again: one that has been given up may still be worked on."""
+        self._tries = itertools.count()
         self._draining = False
 
     async def serve(self, link: WorkerLink) -> None:
@@ -70,7 +71,7 @@ class Orchestrator:
     async def submit(self, request: Request) -> RunningRequest:
         if self._draining:
             raise RequestFailed(ErrorKind.OVERLOADED, request.entry, "the server is shutting down")
-        if request.request_id in self._requests or request.request_id in self._attempts:
+        if request.request_id in self._requests:
             raise _invalid(request.entry, f"request_id: expected a new one, got {request.request_id!r}, which is running")
         scope = f"{self._server}/{request.request_id}/{request.fence}/>{request.entry}"
         running = RunningRequest(request, self._connectors, scope, self, self._clock)
@@ -101,7 +102,7 @@ class Orchestrator:
         request = owner.request
         active = self._active_stages(request)
         parameters = {stage: self._parameters(request, stage) for stage in active}
-        wire_id = self._wire_id(request.request_id, len(owner.attempts))
+        wire_id = f"{request.request_id}~{next(self._tries)}"
         stages = self._stages(request, wire_id, active)
         attempt = Attempt(wire_id, request, stages, owner, self._clock, self._settled)
         self._attempts[wire_id] = attempt
@@ -169,11 +170,6 @@ class Orchestrator:
         if not isinstance(given, expected):
             raise _invalid(stage, f"parameters.{stage}: expected {expected.__name__}, got {type(given).__name__}")
         return given
-
-    def _wire_id(self, request_id: str, tries: int) -> str:
-        """The request's own id, or with a number behind it after other tries."""
-        names = (f"{request_id}~{number}" if number else request_id for number in itertools.count(tries))
-        return next(name for name in names if name not in self._attempts)
 
     def _stages(self, request: Request, wire_id: str, active: tuple[str, ...]) -> dict[str, StageRun]:
         """On the replicas that they are going to run on, and connected."""

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from engines.chunks import Chunk
-from engines.connectors import PayloadLost, PayloadTooLarge
+from engines.connectors import PayloadLost
 from engines.connectors.contents import Key
 from engines.connectors.process import Connectors
+from engines.first_of import first_of
 from engines.graph.attempt import Attempt
 from engines.graph.graph_counters import Outcome
 from engines.graph.stage_run import Outlet, StageRun
-from engines.messages.framing import FrameTooLarge
 from engines.messages.to_gateway import ErrorKind
 from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
@@ -65,6 +65,7 @@ class RunningRequest:
         self._kept_bytes = 0
         self._deliveries: deque[Waiting] = deque()  # bounded by the stages' windows: a stage waits for what is popped
         self._news = asyncio.Event()
+        self._over = asyncio.Event()
 
     @property
     def is_over(self) -> bool:
@@ -86,26 +87,22 @@ class RunningRequest:
         if self.outcome is not None:
             return
         self._input_ended = final
-        self._keep(payload, final)
         try:
             self._offer(payload, final)
-        except (FrameTooLarge, PayloadTooLarge) as too_large:
-            self.fail(ErrorKind.INVALID, self.request.entry, f"input: {too_large}")
-            raise self._failed() from too_large
+        except (ValueError, OverflowError) as unsendable:  # too large, or text that is no Unicode, or a number beyond 64 bits
+            self.fail(ErrorKind.INVALID, self.request.entry, f"input: {unsendable}")
+            raise self._failed() from unsendable
+        self._keep(payload, final)
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
 
     async def __anext__(self) -> Delivery:
-        while not self._deliveries:
-            if self._failure is not None:
-                raise self._failed()
-            if self.outcome is not None:
-                raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
-        waiting = self._deliveries[0]
-        payload = await self._payload(waiting)
+        """Being cancelled loses no delivery."""
+        while True:
+            waiting = await self._next()
+            if (payload := await self._payload(waiting)) is not None:
+                break
         self._deliveries.popleft()
         self._kept = None
         waiting.outlet.passed += 1
@@ -114,7 +111,7 @@ class RunningRequest:
         return Delivery(waiting.outlet.output, chunk.stage, chunk.seq, payload, chunk.pts, chunk.final, chunk.timing)
 
     def fail(self, kind: ErrorKind, stage: str, message: str) -> None:
-        """End it on somebody else's behalf; what has been delivered can still be read."""
+        """End it on somebody else's behalf; what has come of stages that are done can still be read."""
         self._attempt.fail(kind, stage, message)
 
     async def abort(self) -> None:
@@ -158,8 +155,9 @@ class RunningRequest:
             self.open()
             for payload, final in self._kept:
                 self._offer(payload, final)
-        except RequestFailed as nowhere:
+        except (RequestFailed, ValueError, OverflowError) as nowhere:  # the others hear of the loss whatever this one meets
             self.failed(ErrorKind.REPLICA_LOST, stage, f"{reason}, and no other replica takes over: {nowhere}")
+            self._attempt.end()
 
     # its parts
 
@@ -172,7 +170,9 @@ class RunningRequest:
         attempt: Attempt | None = None
         while attempt is not self._attempt:
             attempt = self._attempt
-            await attempt.stages[self.request.entry].link.room()
+            link = attempt.stages[self.request.entry].link
+            if not link.has_room:
+                await first_of(link.room(), self._over.wait())
             await attempt.intake(self.request.entry).room()
 
     def _offer(self, payload: Payload, final: bool) -> None:
@@ -190,22 +190,43 @@ class RunningRequest:
             if len(self._kept) > KEPT_INPUTS or self._kept_bytes > KEPT_BYTES:
                 self._kept = None
 
-    async def _payload(self, waiting: Waiting) -> Payload:
+    async def _next(self) -> Waiting:
+        while not self._deliveries:
+            if self._failure is not None:
+                raise self._failed()
+            if self.outcome is not None:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return self._deliveries[0]
+
+    async def _payload(self, waiting: Waiting) -> Payload | None:
+        """None: while it was fetched the delivery was taken back, by an abort or because the request begins anew."""
         content = waiting.chunk.content
         try:
             payload = self._connectors.read(content)
-            return await self._connectors.get(content) if payload is None else payload
+            payload = await self._connectors.get(content) if payload is None else payload
         except PayloadLost as lost:
-            self._deliveries.clear()
-            if self._failure is None:
-                self.failed(ErrorKind.REPLICA_LOST, waiting.stage.stage, str(lost))
-            raise self._failed() from lost
+            if self._is_next(waiting):
+                self._lose(waiting.stage.stage, lost)
+            return None
+        return payload if self._is_next(waiting) else None
+
+    def _is_next(self, waiting: Waiting) -> bool:
+        return bool(self._deliveries) and self._deliveries[0] is waiting
+
+    def _lose(self, stage: str, lost: PayloadLost) -> None:
+        """What has come cannot be read; its attempt may have ended long ago."""
+        self._deliveries.clear()
+        self.fail(ErrorKind.REPLICA_LOST, stage, str(lost))
+        self._failure = self._failure or RequestFailed(ErrorKind.REPLICA_LOST, stage, str(lost))
 
     def _end(self, outcome: Outcome) -> None:
         if self.outcome is None:
             self.outcome = outcome
             self._kept = None
             self._connectors.cleanup(self._scope)
+            self._over.set()
             self._news.set()
             self._admission.ended(self, outcome)
 

@@ -78,8 +78,9 @@ class Intake:
 
     def _advance(self) -> None:
         while self._waiting and self._sent - self.passed < PUSH_WINDOW:
+            content, final = self._waiting.popleft()
+            self._send(content, final)  # what cannot be sent is not waited for
             self._sent += 1
-            self._send(*self._waiting.popleft())
 
 
 class StageRun:

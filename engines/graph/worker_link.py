@@ -104,6 +104,10 @@ class WorkerLink:
         if self._connection.unread_bytes > OUTBOX_LIMIT_BYTES:
             self._connection.close(ConnectionAbortedError(f"worker {self.worker!r} left {OUTBOX_LIMIT_BYTES} bytes unread"))
 
+    @property
+    def has_room(self) -> bool:
+        return self._connection.has_room
+
     async def room(self) -> None:
         """Wait until the worker has read most of what was sent (policy of the outbox towards callers: block)."""
         await self._connection.room()

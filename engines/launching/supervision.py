@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import random
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
 import msgspec
 
+from engines.first_of import first_of
 from engines.graph.orchestrator import Orchestrator
 from engines.graph.worker_link import WorkerLink
 from engines.launching import liveness
@@ -133,7 +133,7 @@ class Supervisor:
         worker.note = worker.note or "starting"
         async with WorkerProcess.start(worker.spec) as process:
             worker.process = process
-            for error in await _first_of(self._serve(), self._watch(process), process.exited()):
+            for error in await first_of(self._serve(), self._watch(process), process.exited()):
                 log.error("worker %s: serving it failed", worker.spec.name, exc_info=error)
             worker.process = None
         if not worker.fault:
@@ -201,15 +201,3 @@ class _Life:
 
     def condition(self) -> Condition:
         return liveness.condition(self._pid)
-
-
-async def _first_of(*ends: Coroutine[None, None, None]) -> list[BaseException]:
-    """Until the first of them is over. Returns what they raised."""
-    tasks = {asyncio.create_task(end) for end in ends}
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    return [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]

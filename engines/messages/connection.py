@@ -83,6 +83,10 @@ class Connection(asyncio.Protocol, Generic[T]):
         if self._outgoing_bytes > OUTBOX_BYTES:
             self._write()
 
+    @property
+    def has_room(self) -> bool:
+        return self._free.is_set()
+
     async def room(self) -> None:
         """Wait until the peer has read most of what was sent, or is lost."""
         await self._free.wait()

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
+from engines.connectors import PayloadLost
 from engines.messages.to_gateway import ErrorKind
 from engines.models import InvalidInput
 
@@ -30,4 +31,6 @@ def describe(error: Exception) -> tuple[ErrorKind, str]:
     """Whose fault it was, and a sentence for the caller."""
     if isinstance(error, InvalidInput):
         return ErrorKind.INVALID, str(error)
+    if isinstance(error, PayloadLost):
+        return ErrorKind.REPLICA_LOST, str(error)
     return ErrorKind.ENGINE, f"{type(error).__name__}: {error}"

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from engines.chunks import Chunk, ChunkTiming
 from engines.connectors.contents import Inline, Key
 from engines.connectors.process import Connectors
@@ -122,6 +124,10 @@ class FakeStage:
 Script: TypeAlias = Callable[[FakeStage], Awaitable[None]]
 
 
+def callers_id(wire_id: str) -> str:
+    return wire_id.rpartition("~")[0] or wire_id
+
+
 def inline(push: Push) -> Payload:
     assert isinstance(push.content, Inline)
     return push.content.payload
@@ -134,7 +140,7 @@ async def echo(stage: FakeStage) -> None:
 
 
 class FakeWorker:
-    """`submitted`, `aborted`: what it was told. `ignores_aborts`: it never acknowledges them.
+    """`submitted`, `aborted`: what it was told, by the callers' ids. `ignores_aborts`: it never acknowledges them.
     `open`: the stages that run, by request and stage. `arena_bytes`: its shared memory."""
 
     def __init__(
@@ -219,11 +225,18 @@ class FakeWorker:
 
     def untaken(self, request_id: str, stage: str) -> int:
         """How many pushes wait in this stage's inbox."""
-        here = self.open.get((request_id, stage))
+        here = self.find(request_id, stage)
         return here.pushes.qsize() if here else 0
 
     def stage(self, request_id: str, stage: str) -> FakeStage:
-        return self.open[request_id, stage]
+        found = self.find(request_id, stage)
+        assert found is not None
+        return found
+
+    def find(self, request_id: str, stage: str) -> FakeStage | None:
+        """The newest try of a request, by its caller's id."""
+        tries = [here for (wire_id, name), here in self.open.items() if (callers_id(wire_id), name) == (request_id, stage)]
+        return tries[-1] if tries else None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
@@ -252,7 +265,7 @@ class FakeWorker:
                 if stage := self.open.get(key) or self._kept.get(key):
                     stage.grant(message.count)
             case Abort(request_id, keeps):
-                self.aborted.append(request_id)
+                self.aborted.append(callers_id(request_id))
                 if not self.ignores_aborts:
                     self._abort(request_id, keeps)
                     send(Aborted(request_id))
@@ -261,7 +274,7 @@ class FakeWorker:
 
     def _start(self, submit: Submit, send: Callable[[ToGateway], None]) -> None:
         key = submit.request_id, submit.stage
-        self.submitted.append(submit)
+        self.submitted.append(msgspec.structs.replace(submit, request_id=callers_id(submit.request_id)))
         scope = f"{self.name}/{submit.request_id}/{submit.fence}/{submit.stage}"
         self.open[key] = FakeStage(submit, send, self.connectors, scope, self._going_on)
         self._tasks[key] = asyncio.create_task(self._run(key))

@@ -75,7 +75,7 @@ async def test_a_payload_that_is_lost_fails_the_request_by_name(bench: Bench) ->
 
     bench.ears.scripts["ear"] = forgetful
     async with await bench.orchestrator.submit(request("r", "heard")) as stream:
-        with pytest.raises(RequestFailed, match="payload 0 of ears/r/0/ear"):
+        with pytest.raises(RequestFailed, match="payload 0 of ears/r~0/0/ear"):
             await collect(stream)
     assert bench.is_empty()
 

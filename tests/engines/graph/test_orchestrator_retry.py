@@ -41,11 +41,11 @@ async def test_a_request_of_which_nothing_was_read_goes_on_elsewhere_with_all_it
         await stream.push(Payload("one"))
         first, other = bench.voice, second_voice
         other.scripts.clear()
-        await first.until(lambda: ("r", "mouth") in first.open)
+        await first.until(lambda: bool(first.find("r", "mouth")))
         await first.crash()
         await feed(stream, "two", "three")
         assert texts(await collect(stream), "audio") == ["one", "two", "three", ""]
-    assert [submit.request_id for submit in other.submitted] == ["r~1"]
+    assert [submit.request_id for submit in other.submitted] == ["r"]
     assert bench.is_empty()
 
 
@@ -55,11 +55,11 @@ async def test_stages_that_survive_begin_anew_and_hear_an_abort_of_the_first_try
         await feed(stream, "hello")
         first, other = bench.voice, second_voice
         other.scripts.clear()
-        await first.until(lambda: ("r", "mouth") in first.open)
+        await first.until(lambda: bool(first.find("r", "mouth")))
         await first.crash()
         assert texts(await collect(stream), "audio") == ["hello", ""]
     assert bench.ears.aborted[:1] == ["r"]
-    assert [submit.request_id for submit in bench.ears.submitted] == ["r", "r", "r~1", "r~1"]
+    assert [submit.request_id for submit in bench.ears.submitted] == ["r"] * 4
     assert bench.is_empty()
 
 
