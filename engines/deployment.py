@@ -4,6 +4,7 @@
 """
 
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +19,8 @@ from engines.launching.worker_settings import WorkerSettings, check_fits, check_
 from engines.messages.to_worker import ServiceClass
 from engines.models import registry
 from engines.models.registry import Family
+from engines.named_object import is_reference
+from engines.named_path import named_path
 from engines.network.secret_file import secret_file
 from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
@@ -31,7 +34,9 @@ FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.GENERATION: registry.GENERATION,
 }
 Settings = TypeVar("Settings")
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+MOST_AT_ONCE = 65_536
+"""Requests of a stage, and inputs of a step."""
+Slots: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST_AT_ONCE)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 Milliseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
 
@@ -39,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`model` is a key of engines/models/registry.py, or `module:Class`.
+    """`model` is a key of engines/models/registry.py, or `module:Class`, which only its worker imports: it tells when it cannot.
 
     Its files lie in `directory` (which counts from the deployment's file), or are fetched `weights` of the manifest. `options`
     are the model's own: engines/models/options.py.
@@ -51,7 +56,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     model: str
     weights: str = ""
     directory: str = ""
-    slots: Count = 16
+    slots: Slots = 16
     batch: BatchSpec = BatchSpec()
     options: dict[str, bool | int | float | str] = {}
     hang_limit_s: Seconds = DEFAULT_HANG_LIMIT_S
@@ -193,15 +198,25 @@ def _check_stages(file: Path, settings: GraphSettings) -> None:
         raise WrongValue(file, "stages", f"at least one of {', '.join(executions)}", "none")
     for name, stage in settings.stages.items():
         _one_of(file, f"stages.{name}", name, executions)
-        if ":" not in stage.model:  # `module:Class` is a model that lives elsewhere
+        if not is_reference(stage.model):
             _one_of(file, f"stages.{name}.model", stage.model, FAMILIES[executions[name]])
+        if stage.batch.max > MOST_AT_ONCE:
+            raise WrongValue(file, f"stages.{name}.batch.max", f"int <= {MOST_AT_ONCE}", shown(stage.batch.max))
+        _check_options(file, name, stage)
         if stage.weights:
             _one_of(file, f"stages.{name}.weights", stage.weights, (known.name for known in MANIFEST))
 
 
+def _check_options(file: Path, name: str, stage: StageSettings) -> None:
+    """JSON, in which a worker gets them, has no other numbers."""
+    for option, value in stage.options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise WrongValue(file, f"stages.{name}.options.{option}", "a finite number", shown(value))
+
+
 def _completed(file: Path, name: str, stage: StageSettings) -> StageSettings:
     """With every option that its model has, and with `directory` as an absolute path."""
-    directory = stage.directory and str((file.parent / Path(stage.directory).expanduser()).resolve())
+    directory = stage.directory and str(named_path(file, f"stages.{name}.directory", stage.directory).resolve())
     options = stage.options
     if family := _family(stage):
         options = msgspec.structs.asdict(record(file, f"stages.{name}.options", options, family.options))

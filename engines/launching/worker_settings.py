@@ -21,9 +21,10 @@ DEVICE = r"cpu|cuda:[0-9]{1,3}"
 NAME = r"[A-Za-z0-9_-]{1,24}"
 """Of a worker: the path of its socket must fit into 107 bytes."""
 
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Threads: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_024)]
+Replicas: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=64)]
 Gigabytes: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
-Ring: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
+Ring: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """
 
     stages: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    threads: Count = 1
-    replicas: Count = 1
+    threads: Threads = 1
+    replicas: Replicas = 1
     device: str | None = None
     memory_gb: Gigabytes | None = None
     ring_mb: Ring = DEFAULT_RING_MB

@@ -1,12 +1,12 @@
 """The secret that the hosts of a deployment share. It lies in a file of its own, so that the deployment can be shown around."""
 
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from engines.configuration import ConfigurationError, WrongValue, shown
 from engines.launching.worker_settings import WorkerSettings
+from engines.named_path import named_path
 from engines.network.addresses import TcpAddress, address
 
 SHORTEST_SECRET_BYTES = 16
@@ -20,7 +20,7 @@ def secret_file(file: Path, value: object, workers: Mapping[str, WorkerSettings]
         return ""
     if not isinstance(value, str):
         raise WrongValue(file, "secret_file", "the path of a file", shown(value))
-    path = os.path.abspath(file.parent / Path(value).expanduser())
+    path = str(named_path(file, "secret_file", value))
     try:
         read_secret(path)
     except ValueError as unfit:

@@ -1,7 +1,6 @@
 """Which record stands behind a deployment's `pipeline:` key."""
 
-from importlib import import_module
-
+from engines.named_object import imported
 from engines.pipeline import Pipeline, PipelineError
 
 PIPELINES: dict[str, str] = {
@@ -14,13 +13,13 @@ def pipeline(name: str) -> Pipeline:
 
     Raises PipelineError for an unknown name and for a record that contradicts itself.
     """
-    module, colon, attribute = PIPELINES.get(name, name).partition(":")
-    if not colon:
+    reference = PIPELINES.get(name, name)
+    if ":" not in reference:
         raise PipelineError(f"pipeline: expected one of {', '.join(PIPELINES)}, or `module:RECORD`, got {name!r}")
     try:
-        record = vars(import_module(module))[attribute]
-    except (ImportError, KeyError) as absent:
-        raise PipelineError(f"pipeline {name!r} cannot be imported: {absent}") from absent
+        record = imported(reference)
+    except ValueError as absent:
+        raise PipelineError(f"pipeline: {absent}") from absent
     if not isinstance(record, Pipeline):
         raise PipelineError(f"pipeline {name!r}: expected a Pipeline, got {type(record).__name__}")
     record.check()

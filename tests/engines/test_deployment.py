@@ -1,5 +1,6 @@
 """Deployments: what is checked before anything starts, and what happens without weights."""
 
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import cast
@@ -53,6 +54,12 @@ def holding(folder: Path, *files: str) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def a_module_that_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "this_raises.py").write_text("1 / 0")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+
+@pytest.fixture(autouse=True)
 def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPHON_CACHE", str(tmp_path))
 
@@ -77,6 +84,16 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("pipeline",), "song", "pipeline: expected one of voice, got 'song'"),
         (("pipeline",), None, "pipeline: expected one of voice, got None"),
         (("pipeline",), "engines.pipeline:Stage", "expected a Pipeline"),
+        (("pipeline",), ".x:y", "pipeline: expected `module:NAME`, got '.x:y'"),
+        (("pipeline",), ":y", "pipeline: expected `module:NAME`, got ':y'"),
+        (("pipeline",), "x\0:y", "pipeline: expected `module:NAME`, got 'x"),
+        (
+            ("pipeline",),
+            "nowhere.at_all:y",
+            "'nowhere.at_all:y' cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
+        ),
+        (("pipeline",), "fakes.pipelines:NOTHING", "cannot be imported: module fakes.pipelines has no NOTHING"),
+        (("pipeline",), "this_raises:ANYTHING", "cannot be imported: ZeroDivisionError: division by zero"),
         (
             ("stages", "nose"),
             {"model": "whisper", "directory": "/x"},
@@ -84,6 +101,12 @@ def test_replicas_are_workers_of_their_own() -> None:
         ),
         (("stages", "ear", "model"), "vllm", "stages.ear.model: expected one of silero_vad"),
         (("stages", "mind", "model"), "whisper", "stages.mind.model: expected one of vllm, got 'whisper'"),
+        (("stages", "mind", "model"), ".mine:Model", "stages.mind.model: expected one of vllm, got '.mine:Model'"),
+        (("stages", "mind", "model"), "mine:", "stages.mind.model: expected one of vllm, got 'mine:'"),
+        (("stages", "mind", "directory"), "a\0b", "stages.mind.directory: expected a path without the character NUL, got 'a"),
+        (("stages", "mind", "directory"), "~nosuchuser", "stages.mind.directory: expected the path of a file or folder"),
+        (("stages", "mind", "directory"), "\ud800", "stages.mind.directory: expected the path of a file or folder"),
+        (("secret_file",), "~nosuchuser/secret", "secret_file: expected the path of a file or folder, under a home that exists"),
         (("stages", "ear", "weights"), "whisper-huge", "stages.ear.weights: expected one of silero-vad"),
         (("stages", "ear", "weights"), None, "stages.ear.weights: expected either weights or directory, got neither"),
         (("stages", "ear", "directory"), "/x", "stages.ear.weights: expected either weights or directory, got both"),
@@ -92,6 +115,9 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("pipeline",), "fakes.broken_pipelines:EDGE_TO_NOWHERE", "has no stage 'nose'; it has ear, mind, mouth"),
         (("pipeline",), "fakes.broken_pipelines:OUTPUT_OF_NOTHING", "has no stage 'nose'; it has ear, mind, mouth"),
         (("stages", "ear", "slots"), 0, "stages.ear.slots: expected int >= 1, got 0"),
+        (("stages", "ear", "slots"), 65_537, "stages.ear.slots: expected int <= 65536, got 65537"),
+        (("stages", "ear", "slots"), 10**21, "stages.ear.slots: expected int <= 65536, got 1000000000000000000000"),
+        (("stages", "ear", "batch"), {"max": 10**21}, "stages.ear.batch.max: expected int <= 65536, got 1000000000000000000000"),
         (("stages", "ear", "hang_limit_s"), 0, "stages.ear.hang_limit_s: expected float > 0.0, got 0"),
         (("stages", "ear", "hang_limit_s"), float("nan"), "stages.ear.hang_limit_s: expected float > 0.0, got nan"),
         (("stages", "ear", "batch"), {"max_wait_ms": float("nan")}, "expected a finite max_wait_ms ≥ 0, got nan"),
@@ -106,6 +132,7 @@ def test_replicas_are_workers_of_their_own() -> None:
             "stages.mind.options.temprature: expected one of max_model_len, kv_cache_mb, dtype, enforce_eager, block_size, ",
         ),
         (("stages", "mind", "options"), {"kv_cache_mb": 0}, "stages.mind.options.kv_cache_mb: expected int >= 1, got 0"),
+        (("stages", "mouth", "options"), {"gain": float("nan")}, "stages.mouth.options.gain: expected a finite number, got nan"),
         (
             ("stages", "ear", "options"),
             {"compute_type": "int3"},

@@ -57,7 +57,15 @@ def test_a_worker_on_another_host_needs_one() -> None:
         secret_file(Path("d.yaml"), None, elsewhere("tcp://gpu-2:7100"))
 
 
-@pytest.mark.parametrize(("value", "message"), [(7, "expected the path of a file, got 7"), ("none", "expected a file that can")])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (7, "expected the path of a file, got 7"),
+        ("none", "expected a file that can"),
+        ("a\0b", "expected a path without the character NUL"),
+        ("~nosuchuser", "expected the path of a file or folder, under a home that exists"),
+    ],
+)
 def test_what_is_no_secret_names_the_key(tmp_path: Path, value: object, message: str) -> None:
     with pytest.raises(ConfigurationError, match=f"secret_file: {message}"):
         secret_file(tmp_path / "d.yaml", value, {})
