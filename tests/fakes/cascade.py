@@ -13,6 +13,7 @@ from engines.payloads import Payload
 from engines.requests import Delivery, Request, RequestStream
 from engines.site import Site, this_host
 from fakes.pipelines import CASCADE
+from fakes.remote_payloads import RemotePayloads
 from fakes.worker import EMPTY, FakeStage, FakeWorker
 
 SPEECH: dict[str, Parameters] = {"mouth": Speech("joe")}
@@ -21,14 +22,19 @@ GENERATION = Generation()
 
 
 class Bench:
-    """An orchestrator with fake workers: `ears` runs ear and mind, `voice` runs mouth. `arena_bytes`: everybody's."""
+    """An orchestrator with fake workers: `ears` runs ear and mind, `voice` runs mouth.
 
-    def __init__(self, folder: Path, arena_bytes: int = 0) -> None:
+    `arena_bytes`: everybody's shared memory. `elsewhere`: everybody is on a host of his own, and fetches payloads with this.
+    """
+
+    def __init__(self, folder: Path, arena_bytes: int = 0, elsewhere: RemotePayloads | None = None) -> None:
         self.folder = folder
-        self.ears = FakeWorker(folder / "ears", ["ear", "mind"], name="ears", arena_bytes=arena_bytes)
-        self.voice = FakeWorker(folder / "voice", ["mouth"], name="voice", arena_bytes=arena_bytes)
+        self._arena_bytes = arena_bytes
+        self._elsewhere = elsewhere
+        self.ears = self.another("ears", ["ear", "mind"])
+        self.voice = self.another("voice", ["mouth"])
         self.statuses_changed = asyncio.Event()
-        self.connectors = Connectors(arena_bytes)
+        self.connectors = Connectors(arena_bytes, {elsewhere.name: elsewhere} if elsewhere else None)
         self.orchestrator = Orchestrator(
             CASCADE,
             ("ear", "mind", "mouth"),
@@ -37,6 +43,14 @@ class Bench:
             on_status=self.statuses_changed.set,
         )
         self.served: dict[str, asyncio.Task[None]] = {}
+
+    def another(self, name: str, stages: list[str]) -> FakeWorker:
+        return FakeWorker(self.folder / name, stages, name=name, arena_bytes=self._arena_bytes, elsewhere=self._elsewhere)
+
+    async def settled(self) -> None:
+        """Until no worker works on anything."""
+        while self.orchestrator.running():  # noqa: ASYNC110 (attempts ring no bell)
+            await asyncio.sleep(0)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["Bench"]:

@@ -35,6 +35,7 @@ from engines.messages.to_gateway import (
 from engines.messages.to_worker import Abort, Grant, Hello, Probe, Push, Submit
 from engines.payloads import Payload
 from engines.site import NOWHERE, Site, this_host
+from fakes.remote_payloads import RemotePayloads
 
 EMPTY = Payload()
 
@@ -85,7 +86,15 @@ class FakeStage:
         self.credit -= 1
         self.emit_without_credit(payload, final=final)
 
-    def emit_without_credit(self, payload: Payload = EMPTY, *, final: bool = False, seq: int | None = None) -> None:
+    def emit_without_credit(
+        self,
+        payload: Payload = EMPTY,
+        *,
+        final: bool = False,
+        seq: int | None = None,
+        fence: int | None = None,
+        epoch: int | None = None,
+    ) -> None:
         submit = self.submit
         if self.loses_next and not final:
             self.loses_next = False
@@ -95,8 +104,8 @@ class FakeStage:
         self.over = final
         chunk = Chunk(
             request_id=submit.request_id,
-            fence=submit.fence,
-            epoch=submit.epoch,
+            fence=submit.fence if fence is None else fence,
+            epoch=submit.epoch if epoch is None else epoch,
             stage=submit.stage,
             seq=self.emitted if seq is None else seq,
             kind="fake",
@@ -141,7 +150,8 @@ async def echo(stage: FakeStage) -> None:
 
 class FakeWorker:
     """`submitted`, `aborted`: what it was told, by the callers' ids. `ignores_aborts`: it never acknowledges them.
-    `open`: the stages that run, by request and stage. `arena_bytes`: its shared memory."""
+    `open`: the stages that run, by request and stage. `arena_bytes`: its shared memory.
+    `elsewhere`: it is on another host, and its payloads are fetched with this."""
 
     def __init__(
         self,
@@ -151,6 +161,7 @@ class FakeWorker:
         name: str = "fake",
         state: StageState = StageState.READY,
         arena_bytes: int = 0,
+        elsewhere: RemotePayloads | None = None,
     ) -> None:
         self.socket = str(socket)
         self.name = name
@@ -159,8 +170,10 @@ class FakeWorker:
         self.aborted: list[str] = []
         self.ignores_aborts = False
         self.open: dict[tuple[str, str], FakeStage] = {}
-        self.connectors = Connectors(arena_bytes)
+        self.connectors = Connectors(arena_bytes, {elsewhere.name: elsewhere} if elsewhere else None)
         self.site = Site(this_host()) if arena_bytes else NOWHERE
+        if elsewhere is not None:
+            self.site = Site(name, fetched_by=elsewhere.name)
         self._kept: dict[tuple[str, str], FakeStage] = {}
         """Stages that are over, and whose payloads may still be read."""
         self._going_on = asyncio.Event()
@@ -211,6 +224,18 @@ class FakeWorker:
         """Put these very bytes on every connection."""
         for writer in self._writers:
             writer.write(raw)
+
+    def stop_reading(self) -> None:
+        """What is sent to it from now on stays unread, until `read_on`."""
+        for transport in self._transports():
+            transport.pause_reading()
+
+    def read_on(self) -> None:
+        for transport in self._transports():
+            transport.resume_reading()
+
+    def _transports(self) -> list[asyncio.Transport]:
+        return [writer.transport for writer in self._writers if isinstance(writer.transport, asyncio.Transport)]
 
     def become(self, stage: str, state: StageState, note: str = "") -> None:
         self._statuses[stage] = StageStatus(stage, state, 16, note)
