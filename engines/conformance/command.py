@@ -9,7 +9,7 @@ from engines import deployment
 from engines.configuration import ConfigurationError, read
 from engines.conformance import NotApplicable
 from engines.conformance.generation_bench import GenerationBench
-from engines.conformance.samples import GenerationSamples, Samples, TextSamples, named
+from engines.conformance.samples import GenerationSamples, Samples, TextSamples, samples_of
 from engines.conformance.suite import GENERATION_CHECKS, TEXT_CHECKS, WORKER_CHECKS, Result, run, run_async
 from engines.conformance.text_bench import TextBench
 from engines.conformance.worker_bench import WorkerBench
@@ -93,7 +93,7 @@ def _samples(settings: GraphSettings, stage: str, chosen: str | None) -> Samples
     execution, own = settings.record().stage(stage).execution, settings.stages[stage]
     path = chosen or _familys_samples(execution, own)
     try:
-        samples = named(path)(own.options)
+        samples = samples_of(path, own.options)
     except ValueError as wrong:
         raise CannotTest(str(wrong)) from wrong
     expected = TextSamples if execution is ExecutionType.AR else GenerationSamples

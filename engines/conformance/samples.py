@@ -1,13 +1,14 @@
 """What the suite puts through a model: records to fill in for a model of one's own."""
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import TypeAlias, cast
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import msgspec
 
+from engines.named_object import imported
 from engines.parameters import Generation, Message, Parameters
 from engines.payloads import Payload
+from engines.worker.foreign import attempt
 
 
 class GenerationSamples(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,16 +46,17 @@ class TextSamples(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Samples: TypeAlias = GenerationSamples | TextSamples
-SamplesMaker: TypeAlias = Callable[[Mapping[str, object]], object]
-"""Gets the options that the stage has in its deployment; gives Samples."""
 
 
-def named(path: str) -> SamplesMaker:
-    """`module:function`. Raises ValueError."""
-    module, colon, function = path.partition(":")
-    if not colon:
-        raise ValueError(f"samples: expected `module:function`, got {path!r}")
+def samples_of(path: str, options: Mapping[str, object]) -> object:
+    """What the function `module:function` makes of a stage's options in its deployment. Raises ValueError with a sentence."""
     try:
-        return cast(SamplesMaker, vars(import_module(module))[function])
-    except (ImportError, KeyError) as absent:
-        raise ValueError(f"samples {path!r} cannot be imported: {absent}") from absent
+        make = imported(path)
+    except ValueError as absent:
+        raise ValueError(f"samples: {absent}") from absent
+    if not callable(make):
+        raise ValueError(f"samples {path!r}: expected a function of the stage's options, got {type(make).__name__}")
+    made = attempt(make, options)
+    if isinstance(made, Exception):
+        raise ValueError(f"samples {path!r} cannot be made of the stage's options: {type(made).__name__}: {made}") from made
+    return made

@@ -73,7 +73,7 @@ async def wanted(connection: RawConnection) -> Wanted | None:
         raise ForeignFrame(f"a consumer sent {magic!r} and a length of {length}, which is no request")
     try:
         return _decoder.decode(await connection.read(length))
-    except msgspec.MsgspecError as bad:
+    except (msgspec.MsgspecError, RecursionError) as bad:
         raise ForeignFrame(f"a consumer sent a request that cannot be read: {bad}") from bad
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from engines.connectors import PayloadLost, PayloadTooLarge
-from engines.connectors.contents import Content, Inline, Key, Remote
+from engines.connectors.contents import Content, Inline, Key, Outline, Remote
 from engines.connectors.faults import Faults
 from engines.connectors.fetching import Wanted, answer, fetch, wanted
 from engines.connectors.held import Held
@@ -14,6 +14,7 @@ from engines.connectors.inline import INLINE_LIMIT_BYTES
 from engines.connectors.layout import outline
 from engines.connectors.peer import Peer
 from engines.network.addresses import TcpAddress, address
+from engines.network.handshake import DoorFull
 from engines.network.raw_connection import RawConnection
 from engines.payloads import Payload
 
@@ -25,6 +26,8 @@ LIMIT_BYTES = 512 << 20
 PATIENCE_S = 5.0
 SLOWEST_BYTES_S = 4 << 20
 """A fetch, and the sending of one, may take PATIENCE_S and as long as its bytes need at this rate: 32 Mbit/s."""
+CROWDED_PAUSE_S = 0.1
+"""Between two tries at a producer that has no room now."""
 IDLE_LIMIT_S = 60.0
 """After this a producer hangs up on a silent consumer; consumers hang up earlier by themselves."""
 
@@ -108,14 +111,23 @@ class TcpConnector:
         key = content.outline.key
         try:
             producer, token = _located(content.address)
-            async with asyncio.timeout(limit_s(content.nbytes)), self._peer(producer).connection() as connection:
-                return await fetch(connection, token, content.outline)
+            async with asyncio.timeout(limit_s(content.nbytes)):
+                return await self._fetched_when_there_is_room(producer, token, content.outline)
         except TimeoutError as late:
             self.faults.note(f"{content.address} did not send {content.nbytes} bytes in {limit_s(content.nbytes):.1f} s")
             raise PayloadLost(key, self.faults.last) from late
         except (OSError, ValueError) as failed:
             self.faults.note(f"{content.address}: {failed}")
             raise PayloadLost(key, self.faults.last) from failed
+
+    async def _fetched_when_there_is_room(self, producer: TcpAddress, token: str, wanted: Outline) -> Payload | None:
+        while True:
+            try:
+                async with self._peer(producer).connection() as connection:
+                    return await fetch(connection, token, wanted)
+            except DoorFull as full:
+                self.faults.note(f"{producer}: {full}")
+            await asyncio.sleep(CROWDED_PAUSE_S)
 
     def _peer(self, producer: TcpAddress) -> Peer:
         if producer not in self._peers:

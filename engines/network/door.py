@@ -4,18 +4,20 @@ import asyncio
 import contextlib
 import logging
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from engines.network.addresses import TcpAddress
-from engines.network.handshake import HandshakeFailed, Purpose, examine
+from engines.network.handshake import HandshakeFailed, Purpose, examine, turn_away
 from engines.network.raw_connection import RawConnection
 
 BACKLOG = 64
 MAX_KNOCKING = 64
-"""Connections that have not proved anything yet; each gets HANDSHAKE_LIMIT_S. Policy: refuse."""
-MAX_GUESTS = 512
-"""Connections that have. Policy: refuse."""
+"""Connections that have not proved anything yet; each gets HANDSHAKE_LIMIT_S. Policy: of those from where most come
+from, the oldest leaves for a new one. A peer of ours needs two round trips: who floods the door leaves it first."""
+MOST_GUESTS = {Purpose.CONTROL: 64, Purpose.PAYLOADS: 512}
+"""Connections that have, by what they came for: no number of fetches keeps a gateway out. Policy: refuse."""
 FULL_PAUSE_S = 0.2
 """Between two tries to accept when the process is out of descriptors."""
 
@@ -51,50 +53,68 @@ class Door:
         self._secret = secret
         self._hosts = hosts
         self._on_fault = on_fault
-        self._knocking = 0
-        self._guests = 0
+        self._knocking: dict[RawConnection, str] = {}
+        """Oldest first, each with the host that it comes from."""
+        self._guests: Counter[Purpose] = Counter()
 
     async def run(self) -> None:
         with self._listener:
             async with asyncio.TaskGroup() as group:
                 while True:
-                    accepted = await self._accepted()
-                    if self._knocking >= MAX_KNOCKING:
-                        accepted.close()
-                        self._on_fault("a peer was turned away: too many are at the door")
-                    else:
-                        self._knocking += 1
-                        group.create_task(self._serve(accepted))
+                    accepted, origin = await self._accepted()
+                    group.create_task(self._serve(accepted, origin))
+                    await asyncio.sleep(0)  # a crowd would otherwise keep the loop
 
-    async def _accepted(self) -> socket.socket:
+    async def _accepted(self) -> tuple[socket.socket, str]:
+        """And the host that it comes from."""
         while True:
             try:
-                return (await asyncio.get_running_loop().sock_accept(self._listener))[0]
+                accepted, (origin, *_) = await asyncio.get_running_loop().sock_accept(self._listener)
             except OSError as full:
                 log.error("no connection can be accepted: %s", full.strerror)
                 await asyncio.sleep(FULL_PAUSE_S)
+            else:
+                return accepted, origin
 
-    async def _serve(self, accepted: socket.socket) -> None:
-        """The transport's funnel."""
+    async def _serve(self, accepted: socket.socket, origin: str) -> None:
+        """The transport's funnel: whatever a peer does ends its own connection at most."""
         with contextlib.closing(accepted):
             try:
-                connection, host = await self._admitted(accepted)
-                self._guests += 1
+                connection, purpose = await self._admitted(accepted, origin)
+                self._guests[purpose] += 1
                 try:
-                    await host(connection)
+                    await self._hosts[purpose](connection)
                 finally:
-                    self._guests -= 1
+                    self._guests[purpose] -= 1
             except OSError as dropped:
                 self._on_fault(f"a connection was dropped: {str(dropped) or 'the peer took too long'}")
+            except Exception as error:  # noqa: BLE001 (our own fault: it is told, and the other guests stay)
+                self._on_fault(f"a connection was dropped: {type(error).__name__}: {error}")
 
-    async def _admitted(self, accepted: socket.socket) -> tuple[RawConnection, Host]:
+    async def _admitted(self, accepted: socket.socket, origin: str) -> tuple[RawConnection, Purpose]:
+        connection = RawConnection(accepted)
+        self._make_room()
+        self._knocking[connection] = origin
         try:
-            connection = RawConnection(accepted)
-            purpose = await examine(connection, self._secret)
+            purpose = await examine(connection, self._secret, self._refusal)
+        except OSError:
+            if connection not in self._knocking:
+                raise ConnectionAbortedError("too many were at the door") from None
+            raise
         finally:
-            self._knocking -= 1
+            self._knocking.pop(connection, None)
         if purpose not in self._hosts:
             raise HandshakeFailed(f"a peer came for {purpose.name.lower()}, which nobody serves here")
-        if self._guests >= MAX_GUESTS:
-            raise ConnectionRefusedError(f"{MAX_GUESTS} are connected, which is the most")
-        return connection, self._hosts[purpose]
+        return connection, purpose
+
+    def _make_room(self) -> None:
+        if len(self._knocking) < MAX_KNOCKING:
+            return
+        ((crowd, _),) = Counter(self._knocking.values()).most_common(1)
+        oldest = next(connection for connection, origin in self._knocking.items() if origin == crowd)
+        del self._knocking[oldest]
+        turn_away(oldest)
+
+    def _refusal(self, purpose: Purpose) -> str:
+        most = MOST_GUESTS[purpose]
+        return f"{most} are connected for {purpose.name.lower()}, which is the most" if self._guests[purpose] >= most else ""

@@ -7,12 +7,15 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+import yaml
+
 from engines.models import registry
 from engines.pipeline import ExecutionType
 from engines.pipelines.registry import PIPELINES
 from engines.scaffold.registration import CannotRegister, with_entry
 
-LONGEST_NAME = 40
+LONGEST_NAME = 24
+"""As long as a worker's may be: engines/launching/worker_settings.py."""
 TEMPLATES = Path(__file__).parent / "templates"
 NEW_FILES: Mapping[ExecutionType, Mapping[str, str]] = {
     execution: {
@@ -68,6 +71,8 @@ def _check_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or keyword.iskeyword(name) or len(name) > LONGEST_NAME:
         expected = f"a name of at most {LONGEST_NAME} lower-case letters, digits and single underscores, such as my_codec"
         raise CannotWrite(f"name: expected {expected}, got {name!r}")
+    if not isinstance(yaml.safe_load(name), str):
+        raise CannotWrite(f"name: expected one that YAML reads as a name, got {name!r}, which it reads as {yaml.safe_load(name)}")
     for what, taken in (("model", registry.GENERATION), ("model", registry.AR), ("pipeline", PIPELINES)):
         if name in taken:
             raise CannotWrite(f"name: expected one that no {what} has, got {name!r}")

@@ -11,6 +11,7 @@ from engines.connectors.contents import Inline, Key, Outline, Place, Remote
 from engines.connectors.fetching import REPLY, REQUEST, Wanted, answer, ask, wanted
 from engines.connectors.peer import MOST_CONNECTIONS
 from engines.connectors.tcp import NAME, TcpConnector
+from engines.network.door import MOST_GUESTS
 from engines.network.handshake import Purpose, dial
 from engines.network.raw_connection import RawConnection
 from engines.payloads import Array, Payload
@@ -139,6 +140,33 @@ async def test_a_producer_that_is_gone_is_known_at_once() -> None:
     assert "tcp://127.0.0.1" in elsewhere.health()
 
 
+async def test_a_producer_that_has_no_room_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOST_GUESTS, Purpose.PAYLOADS, 1)
+    async with producer() as (at_home, place):
+        content = at_home.put(KEY, large())
+        guest, elsewhere = await dial(place, SECRET, Purpose.PAYLOADS), consumer()
+        refused = asyncio.Event()
+
+        def note(_: str) -> None:
+            refused.set()
+
+        monkeypatch.setattr(elsewhere.faults, "note", note)
+        fetched = asyncio.create_task(elsewhere.get(content))
+        await refused.wait()
+        guest.close()
+        assert same(await fetched, large())
+        elsewhere.close()
+
+
+async def test_what_replaces_a_payload_takes_no_more_room() -> None:
+    async with producer(limit_bytes=3 << 20) as (at_home, _):
+        for fill in range(9):
+            assert isinstance(at_home.put(KEY, large(1 << 20, fill)), Remote)
+        assert same(await at_home.get(at_home.put(KEY, large(1 << 20, 9))), large(1 << 20, 9))
+        assert isinstance(at_home.put(Key("s", 0), large(1 << 20)), Remote)
+        assert isinstance(at_home.put(Key("s", 1), large(2 << 20)), Inline)
+
+
 async def test_another_secret_gets_nothing_and_both_sides_say_so() -> None:
     async with producer() as (at_home, _):
         content = at_home.put(KEY, large())
@@ -229,12 +257,17 @@ async def _until(event: asyncio.Event) -> None:
     await event.wait()
 
 
+DEEP = b"\x93\xa5token\x92\xa1s\x01" + b"\x91" * 60_000 + b"\xc0"
+"""A request with one field more than there are, nested deeper than a decoder goes."""
+
+
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "which is no request"),
         (REQUEST.pack(b"AnPl", 1 << 30), "a length of 1073741824, which is no request"),
         (REQUEST.pack(b"AnPl", 3) + b"\xff\xff\xff", "a request that cannot be read"),
+        (REQUEST.pack(b"AnPl", len(DEEP)) + DEEP, "a request that cannot be read"),
         (b"An", "closed by the other side after 2 of 8 bytes"),
     ],
 )

@@ -1,5 +1,6 @@
 """Large payloads lie in shared memory: read where they lie, kept until everyone has read them, and gone then."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -98,3 +99,21 @@ async def test_the_callers_own_payloads_go_once_they_are_taken(bench: Bench) -> 
         await collect(stream)
     assert seen == [True] * 100 + [False]
     assert bench.connectors.holds("gateway/r/0/>ear") == 0
+
+
+async def test_the_end_of_the_others_leaves_what_the_caller_has_still_to_read(bench: Bench) -> None:
+    """The last stage is done before its upstream, in the same worker, which hears an abort for that."""
+
+    async def early(stage: FakeStage) -> None:
+        await stage.emit(large(7))
+        await stage.emit(final=True)
+
+    async def mute(stage: FakeStage) -> None:
+        await asyncio.Event().wait()
+
+    bench.ears.scripts = {"ear": mute, "mind": early}
+    async with await bench.orchestrator.submit(request("r", "text")) as stream:
+        await bench.ears.until(lambda: bench.ears.aborted == ["r"])
+        assert (await anext(aiter(stream))).payload.arrays["x"].numpy()[0] == 7
+        await collect(stream)
+    await bench.ears.until(lambda: not bench.ears.payloads())

@@ -129,6 +129,7 @@ async def test_an_id_may_come_again_while_its_first_request_is_not_read(bench: B
     assert (await anext(aiter(first))).payload.text == "one"
     await bench.settled()
     second = await bench.orchestrator.submit(request("r", "audio", entry="mouth"))
+    assert first.attempts[0].wire_id != second.attempts[0].wire_id
     assert texts(await collect(second), "audio") == ["one", "two", ""]
     assert texts(await collect(first), "audio") == ["two", ""]
     for stream in (first, second):
@@ -141,9 +142,12 @@ async def test_an_id_may_come_again_while_a_worker_owes_the_acknowledgement_of_i
     monkeypatch.setattr("engines.graph.attempt.ABORT_LIMIT_S", 0.01)
     bench.voice.scripts["mouth"] = _mute
     bench.voice.ignores_aborts = True
+    wire_ids: set[str] = set()
     for _ in range(3):
         stream = await bench.orchestrator.submit(request("r", "audio", entry="mouth"))
+        wire_ids.add(stream.attempts[0].wire_id)
         await stream.abort()
+    assert len(wire_ids) == 3
     bench.voice.ignores_aborts = False
     bench.voice.scripts["mouth"] = say
     async with await bench.orchestrator.submit(request("r", "audio", entry="mouth")) as stream:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engines.conformance.generation_bench import GenerationBench
-from engines.conformance.samples import GenerationSamples, named
+from engines.conformance.samples import GenerationSamples, samples_of
 from engines.conformance.suite import GENERATION_CHECKS, Check, Result, run
 from engines.models import GenerationModel
 from engines.models.registry import GENERATION
@@ -32,7 +32,7 @@ def benches() -> dict[str, GenerationBench]:
 
 def bench_of(family: str, weights: str) -> GenerationBench:
     spec = StageSpec(family, family, str(directory(weights)))
-    samples = named(GENERATION[family].samples)({})
+    samples = samples_of(GENERATION[family].samples, {})
     assert isinstance(samples, GenerationSamples)
 
     def load() -> GenerationModel[Any]:

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines.network.addresses import TcpAddress
-from engines.network.door import Door, Host, listening
-from engines.network.handshake import MAGIC, HandshakeFailed, Purpose, dial, introduce
+from engines.network.door import MOST_GUESTS, Door, Host, listening
+from engines.network.handshake import FULL, MAGIC, DoorFull, HandshakeFailed, Purpose, dial, introduce
 from engines.network.raw_connection import RawConnection
 
 SECRET = b"sixteen bytes or more"
@@ -132,20 +132,37 @@ async def test_who_says_nothing_is_left_and_holds_up_nobody(monkeypatch: pytest.
             assert "took too long" in await faults.get()
 
 
-async def test_a_crowd_at_the_door_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crowd_at_the_door_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest of those that say nothing leaves, and hears why."""
     monkeypatch.setattr("engines.network.door.MAX_KNOCKING", 2)
     async with door() as (place, faults):
         crowd = [await RawConnection.open(place) for _ in range(3)]
         assert "too many" in await faults.get()
+        assert await greeted(place) == b"hello"
+        for turned_away in crowd[:2]:
+            assert (await turned_away.read(len(MAGIC) + 32 + len(FULL))).endswith(FULL)
         for stranger in crowd:
             stranger.close()
-        for _ in range(2):
-            assert "dropped" in await faults.get()
-        assert await greeted(place) == b"hello"
+
+
+async def test_a_crowd_from_elsewhere_does_not_push_anybody_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even who is slow, and came first."""
+    monkeypatch.setattr("engines.network.door.MAX_KNOCKING", 4)
+    async with door() as (place, faults):
+        slow = await RawConnection.open(place)
+        crowd: list[socket.socket] = []
+        for _ in range(9):
+            crowd.append(socket.create_connection((place.host, place.port), source_address=("127.0.0.9", 0)))
+        for _ in range(6):
+            assert "too many" in await faults.get()
+        await introduce(slow, SECRET, Purpose.CONTROL)
+        assert await slow.read(5) == b"hello"
+        for connection in (slow, *crowd):
+            connection.close()
 
 
 async def test_more_guests_than_there_is_room_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.network.door.MAX_GUESTS", 1)
+    monkeypatch.setitem(MOST_GUESTS, Purpose.CONTROL, 1)
 
     async def stay(connection: RawConnection) -> None:
         await connection.send(b"hello")
@@ -154,9 +171,27 @@ async def test_more_guests_than_there_is_room_for_are_refused(monkeypatch: pytes
     async with door(host=stay) as (place, faults):
         with closing(await dial(place, SECRET, Purpose.CONTROL)) as guest:
             await guest.read(5)
-            with pytest.raises(ConnectionError):
+            with pytest.raises(DoorFull):
                 await greeted(place)
-            assert "which is the most" in await faults.get()
+            assert "1 are connected for control, which is the most" in await faults.get()
+
+
+async def test_what_a_host_raises_ends_that_connection_only() -> None:
+    async def stumble(connection: RawConnection) -> None:
+        if await connection.read(1) == b"!":
+            raise RecursionError("too deep")
+        await connection.send(b"hello")
+
+    async def said(byte: bytes) -> bytes:
+        with closing(await dial(place, SECRET, Purpose.CONTROL)) as connection:
+            await connection.send(byte)
+            return await connection.read(5)
+
+    async with door(host=stumble) as (place, faults):
+        with pytest.raises(ConnectionError):
+            await said(b"!")
+        assert await faults.get() == "a connection was dropped: RecursionError: too deep"
+        assert await said(b".") == b"hello"
 
 
 def test_others_may_not_connect_without_a_secret() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engines.scaffold.__main__ import main
+from engines.scaffold.plan import LONGEST_NAME
 
 ROOT = Path(__file__).parents[3]
 COPIED = ("engines", "sessions", "realtime", "deploy", "web", "tests/conftest.py", "tests/bench", "pyproject.toml", "README.md")
@@ -69,11 +70,24 @@ def test_a_second_time_nothing_is_touched(tree: Path, capsys: pytest.CaptureFixt
     assert files(tree) == before
 
 
-@pytest.mark.parametrize("name", ["My-First", "1st", "class", "a__b", "_a", "", "../a", "x" * 41, "première"])
+@pytest.mark.parametrize("name", ["My-First", "1st", "class", "a__b", "_a", "", "../a", "x" * 25, "première"])
 def test_a_name_that_cannot_be_one_is_refused_with_an_example(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str):
     assert main(["--", name], tmp_path) == 2
     assert f"such as my_codec, got {name!r}" in capsys.readouterr().err
     assert not files(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["yes", "no", "on", "off", "true", "false", "null"])
+def test_a_name_that_its_own_deployment_could_not_say_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str):
+    assert main([name], tmp_path) == 2
+    assert f"expected one that YAML reads as a name, got {name!r}, which it reads as" in capsys.readouterr().err
+    assert not files(tmp_path)
+
+
+def test_the_longest_name_and_one_like_yamls_words_can_be_deployed(tree: Path):
+    for name in ("x" * LONGEST_NAME, "yesno"):
+        assert main([name], tree) == 0
+        python(tree, "-m", "realtime.cli", "config", "--deployment", f"deploy/{name}.yaml")
 
 
 @pytest.mark.parametrize(("name", "what"), [("whisper", "model"), ("vllm", "model"), ("voice", "pipeline")])
