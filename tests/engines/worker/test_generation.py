@@ -61,12 +61,27 @@ async def test_max_bounds_a_step_and_keys_part_it(bench: Bench) -> None:
     assert [sorted(batch) for batch in bench.model.batches[1:]] == [["a", "c"], ["b"], ["d"]]
 
 
-async def test_min_is_waited_for_and_max_wait_ends_the_waiting(bench: Bench) -> None:
+async def test_min_is_waited_for_except_by_who_has_heard_nothing(bench: Bench) -> None:
+    bench.batch = BatchSpec(max=4, min=2, max_wait_ms=3_600_000)
+    gateway = await bench.gateway()
+    for name in "ab":
+        gateway.submit(name)
+        gateway.push(name, f"{name}1")
+        await gateway.chunk(name)
+    gateway.push("a", "a2")
+    await gateway.heard()
+    gateway.push("b", "b2")
+    for name in "ab":
+        await gateway.chunk(name)
+    assert [sorted(batch) for batch in bench.model.batches] == [["a1"], ["b1"], ["a2", "b2"]]
+
+
+async def test_max_wait_ends_the_waiting_for_min(bench: Bench) -> None:
     bench.batch = BatchSpec(max=4, min=2, max_wait_ms=20)
     gateway = await bench.gateway()
     gateway.submit("a")
     gateway.push("a", "express")
-    assert (await gateway.chunk("a")).timing.queue_ms < 20
+    await gateway.chunk("a")
     gateway.push("a", "waits")
     assert (await gateway.chunk("a")).timing.queue_ms >= 20
 
