@@ -6,6 +6,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from engines.connectors.between_hosts import BetweenHosts
 from engines.connectors.tcp import TcpConnector
@@ -51,18 +52,23 @@ def between_hosts(spec: WorkerSpec) -> BetweenHosts:
     return BetweenHosts(spec.between_hosts, public, read_secret(spec.secret_file), spec.ring_mb << 20)
 
 
-async def serve(listener: socket.socket, connected: Callable[[], asyncio.BaseProtocol], tcp: TcpConnector | None) -> None:
-    """Until cancelled. A control connection gets a protocol of its own from `connected`; one for payloads, which comes over
-    TCP alone, goes to `tcp`."""
+Connected: TypeAlias = Callable[[], tuple[asyncio.BaseProtocol, "asyncio.Task[None]"]]
+"""Makes the protocol of a new control connection, and the task that is over when that has ended."""
+
+
+async def serve(listener: socket.socket, connected: Connected, tcp: TcpConnector | None) -> None:
+    """Until cancelled. A connection for payloads, which comes over TCP alone, goes to `tcp`, any other to `connected`."""
     loop = asyncio.get_running_loop()
     if tcp is None or listener.family == socket.AF_UNIX:
-        server = await loop.create_unix_server(connected, sock=listener)
+        server = await loop.create_unix_server(lambda: connected()[0], sock=listener)
         async with server:
             await server.serve_forever()
         return
 
     async def control(connection: RawConnection) -> None:
-        await loop.create_connection(connected, sock=connection.detached())
+        protocol, served = connected()
+        await loop.create_connection(lambda: protocol, sock=connection.detached())
+        await asyncio.wait([served])  # so long it is a guest
 
     await Door(listener, tcp.secret, {Purpose.CONTROL: control, Purpose.PAYLOADS: tcp.serve}, tcp.faults.note).run()
 

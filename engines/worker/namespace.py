@@ -15,6 +15,11 @@ from engines.worker.slots import Refused
 from engines.worker.stage_host import StageHost
 from engines.worker.stage_request import StageRequest
 
+HELLO_LIMIT_S = 5.0
+"""From the connection to the greeting, which gateways send at once."""
+SILENCE_LIMIT_S = 30.0
+"""A gateway asks every 5 s how its workers are. Who has missed six times is stopped, or gone without a word."""
+
 
 class ProtocolViolation(ConnectionError):
     """The peer does not speak our protocol; the connection cannot go on."""
@@ -24,20 +29,38 @@ class PeerLeft(ConnectionError):
     """The peer closed the connection between two frames."""
 
 
-class Namespace:
-    """`connection` is the protocol of its transport; `serve` must have begun when that is made."""
+class PeerSilent(ConnectionError):
+    """The peer says nothing, and others wait for what it has open."""
 
-    def __init__(self, worker: str, serial: int, hosts: Mapping[str, StageHost], connectors: Connectors, site: Site) -> None:
+
+class Namespace:
+    """`connection` is the protocol of its transport; `serve` must have begun when that is made. `is_shared`: there may be other
+    gateways. The only one may be silent as long as it likes: a worker that hangs up on it would be started again."""
+
+    def __init__(
+        self,
+        worker: str,
+        serial: int,
+        hosts: Mapping[str, StageHost],
+        connectors: Connectors,
+        site: Site,
+        *,
+        is_shared: bool,
+    ) -> None:
         self._worker = worker
         self._serial = serial
         self._hosts = hosts
         self._connectors = connectors
         self._site = site
+        self._is_shared = is_shared
         # Policy of what waits for the gateway: block. Chunks are bounded by the credit of their requests; everything else answers
         # a message of the gateway, of which no more are read while it does not read.
         self.connection = Connection(to_worker.decoder, to_gateway.encoder, self, first_at_once=True, waits_for_reader=True)
         self._group = asyncio.TaskGroup()
-        self._ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[Exception | None] = self._loop.create_future()
+        self._heard_at = self._loop.time()
+        self._next_look: asyncio.TimerHandle | None = None
         self._server: str | None = None
         self._open: dict[str, dict[str, StageRequest]] = {}
         """By request id, then by stage: what runs, waits for a slot, or has payloads that are not granted."""
@@ -63,16 +86,20 @@ class Namespace:
 
     async def serve(self) -> None:
         """Raises an ExceptionGroup when the peer leaves, breaks the protocol or is lost, or with what a handler raised."""
+        self._look()
         try:
             async with self._group:
                 if reason := await self._ended:
                     raise reason
                 raise PeerLeft("closed by the gateway")
         finally:
+            if self._next_look is not None:
+                self._next_look.cancel()
             self._abort_everything()
             self.connection.close()
 
     def received(self, message: ToWorker) -> None:
+        self._heard_at = self._loop.time()
         if self._server is None:
             self._greet(message)
         elif isinstance(message, Abort):
@@ -83,6 +110,20 @@ class Namespace:
     def lost(self, reason: Exception | None) -> None:
         if not self._ended.done():
             self._ended.set_result(reason)
+
+    def _look(self) -> None:
+        """Whether it has fallen silent; again when it can have at the earliest. After a standstill of our own, what has come
+        meanwhile is read before this is called."""
+        if self._server is not None and not self._is_shared:
+            return
+        limit_s = HELLO_LIMIT_S if self._server is None else SILENCE_LIMIT_S
+        due = self._heard_at + limit_s
+        if self._loop.time() < due:
+            self._next_look = self._loop.call_at(due, self._look)
+            return
+        silent = PeerSilent(f"nothing was heard of it for {limit_s:g} s")
+        self.connection.close(silent)
+        self.lost(silent)
 
     def _greet(self, hello: ToWorker) -> None:
         if not isinstance(hello, Hello):

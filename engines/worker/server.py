@@ -30,6 +30,7 @@ class Worker:
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
         self._site = NOWHERE
+        self._is_shared = not spec.is_supervised
 
     async def run(self, listener: socket.socket, hosts: BetweenHosts | None = None) -> None:
         """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. `listener` on TCP
@@ -51,10 +52,10 @@ class Worker:
             if host.engine is not None:
                 host.engine.shutdown()
 
-    def _accept(self, group: asyncio.TaskGroup) -> Connection[ToWorker]:
-        namespace = Namespace(self._name, next(self._serials), self._hosts, self._connectors, self._site)
-        group.create_task(self._serve(namespace))
-        return namespace.connection
+    def _accept(self, group: asyncio.TaskGroup) -> tuple[Connection[ToWorker], asyncio.Task[None]]:
+        place = (self._name, next(self._serials), self._hosts, self._connectors, self._site)
+        namespace = Namespace(*place, is_shared=self._is_shared)
+        return namespace.connection, group.create_task(self._serve(namespace))
 
     async def _serve(self, namespace: Namespace) -> None:
         """The transport's funnel: whatever goes wrong with a connection ends that connection and nothing else."""

@@ -48,7 +48,7 @@ PIPELINE = Pipeline(
 
 
 class Bench:
-    """The worker under test and its models. `batch`, `slots` and `hang_limit_s` may be changed before `start`."""
+    """The worker under test and its models. `start` reads `batch`, `slots`, `hang_limit_s` and `is_supervised`."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "sockets" / "worker"
@@ -59,6 +59,7 @@ class Bench:
         self.batch = BatchSpec()
         self.slots = 8
         self.hang_limit_s = DEFAULT_HANG_LIMIT_S
+        self.is_supervised = True
         self.remote = RemotePayloads()
         self.connectors = Connectors(ARENA_BYTES, {self.remote.name: self.remote})
         self.broken = ""
@@ -85,7 +86,7 @@ class Bench:
         if self.running is not None:
             return self.socket
         stages = tuple(StageSpec(stage.name, "scripted", "", self.slots, self.batch) for stage in PIPELINE.stages)
-        spec = WorkerSpec("bench", "test", str(self.socket), stages)
+        spec = WorkerSpec("bench", "test", str(self.socket), stages, is_supervised=self.is_supervised)
         self._worker = Worker(spec, PIPELINE, self.connectors, self._load)
         self.running = asyncio.create_task(self._worker.run(listener(spec)))
         return self.socket

@@ -122,6 +122,18 @@ def test_no_first_bytes_end_the_worker(first: bytes) -> None:
         asyncio.run(check(Path(folder)))
 
 
+async def test_nothing_more_is_read_of_a_gateway_that_does_not_read(bench: Bench) -> None:
+    """Else what it is answered would fill the worker's memory. It all comes once it reads."""
+    greedy, other = await bench.gateway(), await bench.gateway()
+    for number in range(100):
+        greedy.submit(str(number), "nowhere" * 30_000)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await greedy.writer.drain()
+    assert (await other.heard()).stages
+    assert [(await greedy.next(Failed)).request_id for _ in range(100)] == [str(number) for number in range(100)]
+
+
 async def test_a_wrong_protocol_number_or_no_greeting_is_refused(bench: Bench) -> None:
     for first in (Hello("gateway", PROTOCOL + 1), Probe()):
         stranger = await bench.stranger()
