@@ -122,7 +122,7 @@ def _excess(worker: Watched) -> str:
 
 
 def condition(pid: int) -> Condition:
-    """Of a process that we have started."""
+    """Of a process of this host."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):

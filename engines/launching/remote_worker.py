@@ -8,12 +8,14 @@ import random
 from engines.deployment import GraphSettings
 from engines.graph.orchestrator import Orchestrator
 from engines.graph.worker_link import WorkerLink
+from engines.launching import liveness
 from engines.launching.liveness import Condition, Patience, RealTime, Time, until_lost
 from engines.launching.supervision import Backoff
 from engines.messages.to_gateway import StageState, StageStatus
 from engines.network.addresses import Address, UnixAddress, address
 from engines.network.handshake import Purpose, dial
 from engines.network.secret_file import read_secret
+from engines.site import this_host
 
 CONNECT_LIMIT_S = 10.0
 """To a worker's greeting. One that is stopped is connected to by its kernel, and then says nothing."""
@@ -107,12 +109,14 @@ class RemoteWorker:
 
 
 class _Life:
-    """A connection as liveness watches it: of a process elsewhere nothing is known but what it says."""
+    """A connection as liveness watches it. A process of this host is looked at, whoever started it; of one elsewhere nothing is
+    known but what it says."""
 
     limit_bytes = float("inf")
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
+        self._pid = link.pid if link.site.host == this_host() else None
         self.ask = link.ask
         self.answered = link.answered
         self.called = link.called
@@ -130,7 +134,7 @@ class _Life:
         return any(status.state is StageState.LOADING for status in self._link.stages.values())
 
     def condition(self) -> Condition:
-        return Condition.RUNNING
+        return Condition.RUNNING if self._pid is None else liveness.condition(self._pid)
 
 
 def remote_workers(settings: GraphSettings, *, backoff: Backoff, draw: random.Random, patience: Patience) -> list[RemoteWorker]:

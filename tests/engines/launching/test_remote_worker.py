@@ -142,17 +142,28 @@ async def test_a_worker_of_another_name_is_not_taken_for_ours(tmp_path: Path) ->
         await one.until(lambda: "expected worker 'other' there, got 'both'" in one.worker_statuses()[0].note)
 
 
-async def test_a_worker_that_stands_still_is_lost(tmp_path: Path) -> None:
-    elsewhere = Elsewhere(tmp_path, both=free_place())
-    async with elsewhere.worker() as process, gateway(elsewhere.settings(), HASTY) as one:
+async def stopped(elsewhere: Elsewhere, patience: Patience) -> str:
+    """What a gateway says of a worker that is stopped when it is asked for something, and serves again when it goes on."""
+    async with elsewhere.worker() as process, gateway(elsewhere.settings(), patience) as one:
         await one.ready.wait()
         process.send_signal(signal.SIGSTOP)
         with pytest.raises(RequestFailed, match="lost"):
             await one.texts("r", "a")
-        assert "has not answered for" in one.worker_statuses()[0].note
+        note = one.worker_statuses()[0].note
         process.send_signal(signal.SIGCONT)
         await one.until(one.ready.is_set)
         assert await one.texts("r", "a") == ["a", ""]
+    return note
+
+
+async def test_a_stopped_worker_of_this_host_is_lost_as_soon_as_one_of_our_own(elsewhere: Elsewhere) -> None:
+    never = Patience(hang_s=1000)
+    assert "its process is stopped" in await stopped(elsewhere, never)
+
+
+async def test_a_worker_of_another_host_that_stands_still_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.launching.remote_worker.this_host", lambda: "another host than the worker's")
+    assert "has not answered for" in await stopped(Elsewhere(tmp_path, both=free_place()), HASTY)
 
 
 async def test_payloads_cross_tcp_as_between_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
