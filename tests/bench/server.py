@@ -22,11 +22,10 @@ class Server(msgspec.Struct, frozen=True):
     ready_s: float
 
     def rss_mb(self) -> float:
-        """Resident memory of the gateway process."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError(f"process {self.pid} has no VmRSS")
+        """Resident memory of the gateway process, its own: what it reads of the workers' shared memory is counted there."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        sizes_kb = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
+        return (sizes_kb["VmRSS"] - sizes_kb["RssShmem"]) / 1024
 
 
 def free_port() -> int:

@@ -26,6 +26,8 @@ async def narrow(serve_edge: ServeEdge, media: MediaClient) -> AsyncIterator[Edg
     """One seat, and little patience with those who do not connect."""
     settings = ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=CONNECT_TIMEOUT_S))
     edge = await serve_edge(call_media=media, limits=ONE_SEAT, settings=settings)
+    async with media.listen():  # its process is up, and belongs to the base
+        pass
     yield edge
     await edge.idle()
 
