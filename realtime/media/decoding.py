@@ -3,13 +3,14 @@
 FFmpeg sees only bytes in memory: no protocols, no further files, no playlists; only the demuxers and codecs listed here.
 """
 
+import builtins
 import io
 from collections.abc import Iterator
 
 import av
 from av.audio.resampler import AudioResampler
 from av.container import InputContainer
-from av.error import ArgumentError, EOFError, FFmpegError, InvalidDataError
+from av.error import EOFError, FFmpegError, InvalidDataError, PermissionError, UndefinedError
 
 from realtime.media.formats import READABLE
 
@@ -27,6 +28,8 @@ CODECS = (
     "pcm_f32le,pcm_f32be,pcm_f64le,pcm_f64be,pcm_alaw,pcm_mulaw"
 )
 OPEN_OPTIONS = {"format_whitelist": DEMUXERS, "codec_whitelist": CODECS, "protocol_whitelist": ""}
+DAMAGED_PACKET = (InvalidDataError, PermissionError, UndefinedError)
+"""What decoders say of one: some answer with -1, which is the number of PermissionError, or with any other."""
 
 
 class NotAudio(ValueError):
@@ -48,18 +51,27 @@ def decoded(upload: bytes, rate: int) -> Iterator[bytes]:
     except (FFmpegError, ValueError) as unreadable:
         raise NotAudio(f"{len(upload)} bytes that are not {READABLE}") from unreadable
     with container:
-        yield from _pieces(_samples(container, rate), rate)
+        try:
+            yield from _pieces(_samples(container, rate), rate)
+        except (FFmpegError, OSError) as impossible:  # damage has many names: FFmpeg answers with whatever error it met
+            raise NotAudio("a file that is damaged, or whose header makes no sense") from impossible
 
 
 def _samples(container: InputContainer, rate: int) -> Iterator[bytes]:
     if not container.streams.audio:
         raise NotAudio("a file without an audio track")
     stream = container.streams.audio[0]
-    if stream.codec_context.name not in CODECS.split(","):
-        raise NotAudio(f"the codec {stream.codec_context.name}")
+    codec = _codec(stream.codec_context)
+    if codec not in CODECS.split(","):
+        raise NotAudio(f"the codec {codec}")
     if container.duration is not None and container.duration / av.time_base > MAX_DURATION_S:
         raise NotAudio(f"{container.duration / av.time_base:.0f} s of audio; at most {MAX_DURATION_S} s are allowed")
     yield from _resampled(_frames(container, stream), rate)
+
+
+def _codec(context: av.CodecContext | None) -> str:
+    """PyAV has no context for what FFmpeg has no decoder for, whatever its types say."""
+    return context.name if context else "of an unknown name"
 
 
 def _frames(container: InputContainer, stream: av.AudioStream) -> Iterator[av.AudioFrame]:
@@ -68,10 +80,8 @@ def _frames(container: InputContainer, stream: av.AudioStream) -> Iterator[av.Au
     while (packet := _next_packet(packets)) is not None:
         try:
             frames = stream.decode(packet)  # pyright: ignore[reportUnknownMemberType]  PyAV leaves Packet open
-        except InvalidDataError:
+        except DAMAGED_PACKET:
             continue
-        except ArgumentError as impossible:
-            raise NotAudio("a file whose header makes no sense") from impossible
         for frame in frames:
             _check(frame)
             yield frame
@@ -134,4 +144,4 @@ def _pieces(samples: Iterator[bytes], rate: int) -> Iterator[bytes]:
 
 
 def _refuse_open(url: str, flags: int, options: dict[str, str]) -> object:
-    raise PermissionError(f"an upload may not open {url!r}")
+    raise builtins.PermissionError(f"an upload may not open {url!r}")

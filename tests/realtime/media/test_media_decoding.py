@@ -140,6 +140,28 @@ def test_undeclared_length_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         whole(upload)
 
 
+def test_a_damaged_packet_is_left_out() -> None:
+    for position in range(M4A.find(b"mdat") + 4, M4A.find(b"moov") - 4, 61):
+        upload = bytearray(M4A)
+        upload[position] ^= 0xFF
+        assert len(whole(bytes(upload))) > len(whole(M4A)) / 2, position
+
+
+@pytest.mark.parametrize(
+    ("box", "at", "byte", "got"),
+    [
+        pytest.param(b"esds", 35, 1, "header makes no sense", id="a profile that there is no decoder for"),
+        pytest.param(b"esds", 38, 1, "damaged", id="a rate that there is not"),
+        pytest.param(b"edts", -1, 127, "the codec of an unknown name", id="no codec at all"),
+    ],
+)
+def test_a_header_that_makes_no_sense_is_refused(box: bytes, at: int, byte: int, got: str) -> None:
+    upload = bytearray(M4A)
+    upload[M4A.find(box) + at] = byte
+    with pytest.raises(NotAudio, match=got):
+        whole(bytes(upload))
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_damage_never_does_more_than_refuse(data: st.DataObject) -> None:
