@@ -47,7 +47,7 @@ async def test_a_lost_payload_ends_its_request_and_is_named(bench: Bench) -> Non
     bench.remote.lose(lost)
     gateway.hand("r", lost)
     failed = await gateway.next(Failed)
-    assert (failed.kind, failed.message) == (ErrorKind.REPLICA_LOST, "PayloadLost: payload 0 of elsewhere: scripted")
+    assert (failed.kind, failed.message) == (ErrorKind.REPLICA_LOST, "payload 0 of elsewhere: scripted")
     gateway.submit("next")
     gateway.push("next", "fine", final=True)
     assert await gateway.texts("next") == ["fine", ""]
