@@ -26,6 +26,8 @@ BACK_S = 10.0
 STORY = recordings.read_by_espeak("Tell me a long story about a ship and its crew.")
 QUESTION = recordings.read_by_espeak("What is the capital of France?")
 SENTENCE = "The quick brown fox jumps over the lazy dog, again and again, until both of them are very tired."
+SEMAPHORES = "/dev/shm/"
+"""Named ones are files, which outlive whoever is killed."""
 ENDED_WELL = ("completed", "incomplete")
 LOST = {"ears": "error", "mind": "response.done", "mouth": "response.done"}
 """What the session says at once. Without ears the answer goes on: nobody hears the user meanwhile."""
@@ -55,6 +57,7 @@ async def test_a_talking_session_outlives_each_of_its_workers(
         await talk.until("response.output_audio.delta")
         other = asyncio.create_task(somebody_else(client, worker))
         lost = talk.upcoming(LOST[worker])
+        semaphores = mapped(server, SEMAPHORES)
         os.kill(pid_of(server, worker), sent)
         killed_at = time.monotonic()
         await lost
@@ -75,6 +78,7 @@ async def test_a_talking_session_outlives_each_of_its_workers(
     with contextlib.suppress(TimeoutError):
         await until(back_at_base(server, before))
     assert holdings(server) == before
+    assert not left_behind(semaphores - mapped(server, SEMAPHORES))
 
 
 async def somebody_else(client: openai.AsyncOpenAI, worker: str) -> None:
@@ -89,12 +93,13 @@ async def somebody_else(client: openai.AsyncOpenAI, worker: str) -> None:
 
 
 class Holdings(msgspec.Struct, frozen=True):
-    """Of the gateway: all processes under it, the sockets of its run, its descriptors; and shared memory of anybody."""
+    """Of the gateway: all processes under it, the sockets of its run, its descriptors; and how many arenas for payloads it and
+    they map together: an ended worker's stays for as long as any of them does."""
 
     processes: list[str]
     sockets: list[str]
     descriptors: int
-    shared: int
+    arenas: int
 
 
 def holdings(server: Server) -> Holdings:
@@ -102,8 +107,27 @@ def holdings(server: Server) -> Holdings:
         processes=sorted(name_of(pid) for pid in descendants(server.pid)),
         sockets=sorted(entry.name for entry in run_folder(server).iterdir() if entry.is_socket()),
         descriptors=len(list(Path(f"/proc/{server.pid}/fd").iterdir())),
-        shared=len(list(Path("/dev/shm").iterdir())),
+        arenas=len(mapped(server, "/memfd:antiphon-")),
     )
+
+
+def mapped(server: Server, prefix: str) -> set[int]:
+    """The inodes of what the server's processes map whose name begins so. A semaphore was mapped under another name."""
+    fields = [line.split(maxsplit=5) for pid in (server.pid, *descendants(server.pid)) for line in maps(pid)]
+    return {int(inode) for *_, inode, name in (each for each in fields if len(each) == 6) if name.startswith(prefix)}
+
+
+def left_behind(inodes: set[int]) -> list[str]:
+    """Files in shared memory, where others make and remove theirs meanwhile."""
+    return [file.name for file in os.scandir(SEMAPHORES) if file.inode() in inodes]
+
+
+def maps(pid: int) -> list[str]:
+    """Nothing of a process that has just ended."""
+    try:
+        return Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def back_at_base(server: Server, before: Holdings) -> Callable[[], Awaitable[bool]]:
