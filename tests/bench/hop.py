@@ -88,8 +88,8 @@ async def hops_us(runtime: Runtime, name: str, count: int, gap_ms: float) -> lis
 
 
 async def round_us(runtime: Runtime, replicas: int, number: int, hops: int) -> list[float]:
-    """Each replica beats as often, however many there are."""
-    each = [hops_us(runtime, f"{number}-{replica}", hops // replicas, GAP_MS) for replica in range(replicas)]
+    """The gateway hears as often, however many replicas there are: the more often, the warmer are its caches."""
+    each = [hops_us(runtime, f"{number}-{replica}", hops // replicas, GAP_MS * replicas) for replica in range(replicas)]
     return [taken for one in await asyncio.gather(*each) for taken in one]
 
 
