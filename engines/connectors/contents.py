@@ -51,41 +51,37 @@ class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(place.nbytes for place in self.arrays.values())
 
 
-class Shared(msgspec.Struct, frozen=True, tag="shared"):
+class Elsewhere(msgspec.Struct, frozen=True):
+    """A payload whose arrays lie somewhere else."""
+
+    outline: Outline
+
+    @property
+    def nbytes(self) -> int:
+        return self.outline.nbytes
+
+    @property
+    def is_empty(self) -> bool:
+        return False
+
+
+class Shared(Elsewhere, frozen=True, tag="shared"):
     """The arrays lie in the arena of a process on this host: engines/connectors/shared_memory.py.
 
     `arena` is its name, `pid` and `fd` say where its memory can be opened; the record begins at `at` and is the `number`th."""
 
-    outline: Outline
     arena: str
     pid: int
     fd: int
     at: int
     number: int
 
-    @property
-    def nbytes(self) -> int:
-        return self.outline.nbytes
 
-    @property
-    def is_empty(self) -> bool:
-        return False
-
-
-class Remote(msgspec.Struct, frozen=True, tag="remote"):
+class Remote(Elsewhere, frozen=True, tag="remote"):
     """The arrays wait at `address` until they are fetched or forgotten; which connector fetches them is `by`."""
 
-    outline: Outline
     by: str
     address: str
-
-    @property
-    def nbytes(self) -> int:
-        return self.outline.nbytes
-
-    @property
-    def is_empty(self) -> bool:
-        return False
 
 
 Content: TypeAlias = Inline | Shared | Remote
