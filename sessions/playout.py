@@ -1,8 +1,11 @@
 """The sound of answers on its way to the user's ear, where whoever plays it can be told to stop."""
 
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
+
+Source: TypeAlias = Literal["sent", "acknowledged", "estimated"]
+"""How it is known what was heard: from packets that were sent, from the client's word, from the time since they were sent."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -11,10 +14,16 @@ class Heard(msgspec.Struct, frozen=True):
     response_id: str
     item_id: str
     audio_ms: int
+    source: Source = "sent"
 
 
 class Playout(Protocol):
     """None of these waits: what they ask for has happened when they return."""
+
+    @property
+    def has_floor(self) -> bool:
+        """An answer is being played, or its sound waits to be."""
+        ...
 
     def hold(self) -> None:
         """Fall silent: the user may have begun to speak. What is held back goes on after `resume`, or by itself after a moment
@@ -31,6 +40,10 @@ class Playout(Protocol):
 
 class ClientPlayout:
     """The client plays for itself. It stops when it hears that the user speaks, and truncates what it did not play."""
+
+    @property
+    def has_floor(self) -> bool:
+        return False
 
     def hold(self) -> None:
         pass

@@ -49,6 +49,10 @@ class Loudspeaker:
         self._mute: set[str] = set()
         """Those among them of which nothing is wanted any more."""
 
+    @property
+    def has_floor(self) -> bool:
+        return self._playout.has_floor
+
     async def play(self, sound: AudioDelta) -> None:
         if sound.response_id not in self._unfinished:
             self._begin(sound.response_id, sound.item_id)

@@ -9,8 +9,8 @@ from sessions.playout import Heard
 
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
-MAX_HOLD_SLOTS = 15
-"""An onset is nearly always confirmed or denied within 200 ms; a hold that nobody has ended after 300 ms ends by itself."""
+MAX_HOLD_SLOTS = 100
+"""Whoever holds confirms or denies; a hold that nobody has ended after two seconds ends by itself."""
 
 
 class _Answer:
@@ -34,6 +34,10 @@ class Playout:
         self._room = asyncio.Event()
         self._room.set()
         self._held_slots: int | None = None
+
+    @property
+    def has_floor(self) -> bool:
+        return bool(self._answers)
 
     def begin(self, response_id: str, item_id: str) -> None:
         self._answers[response_id] = _Answer(item_id)

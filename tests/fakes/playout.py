@@ -9,6 +9,10 @@ class FakePlayout:
         self.unfinished: tuple[Heard, ...] = ()
         """What the next `clear` finds in it."""
 
+    @property
+    def has_floor(self) -> bool:
+        return bool(self.unfinished)
+
     def hold(self) -> None:
         self.told.append("hold")
 
