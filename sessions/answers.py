@@ -50,6 +50,11 @@ class Answers:
             self._live = answer
         self._state.spawn(self._run(answer, unheard))
 
+    @property
+    def has_floor(self) -> bool:
+        """The agent is answering in the conversation, or what it has answered is still being played."""
+        return self._running() is not None or self._state.playout.has_floor
+
     def interrupt(self) -> tuple[Heard, ...]:
         """The user speaks: the live answer stops, and no answer of this conversation is played on. To be followed by `cut`."""
         live = self._running()
