@@ -240,18 +240,25 @@ class Leaking(Tally):
 
 
 class Lingering(Tally):
-    """In a worker, takes its time to let go of the first request that does not come to its end."""
+    """In a worker, takes its time to let go of the first request that does not come to its end and is alone: an engine that is
+    busy with others acknowledges an abort at once."""
 
     lingered = False
     flushed: Sum | None = None
+    open_states = 0
+
+    def open(self, parameters: Parameters) -> Sum:
+        self.open_states += 1
+        return super().open(parameters)
 
     def flush(self, state: Sum) -> list[Produced]:
         self.flushed = state
         return super().flush(state)
 
     def close(self, state: Sum) -> None:
-        in_worker = threading.current_thread() is not threading.main_thread()
-        if in_worker and state is not self.flushed and not self.lingered:
+        in_worker, alone = threading.current_thread() is not threading.main_thread(), self.open_states == 1
+        self.open_states -= 1
+        if in_worker and alone and state is not self.flushed and not self.lingered:
             self.lingered = True
             time.sleep(3.0)
 
