@@ -1,11 +1,15 @@
 """The sound of answers on its way to the user's ear, where whoever plays it can be told to stop."""
 
+from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
 Source: TypeAlias = Literal["sent", "acknowledged", "estimated"]
 """How it is known what was heard: from packets that were sent, from the client's word, from the time since they were sent."""
+
+SILENT_DB = -100.0
+"""Level of a slot in which nothing sounds."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -37,6 +41,10 @@ class Playout(Protocol):
         played to their end."""
         ...
 
+    def levels(self) -> Sequence[float]:
+        """How loud what was played was, in dBFS, in each of the last 100 slots of 20 ms, the newest last. Empty: not known."""
+        ...
+
 
 class ClientPlayout:
     """The client plays for itself. It stops when it hears that the user speaks, and truncates what it did not play."""
@@ -52,4 +60,7 @@ class ClientPlayout:
         pass
 
     def clear(self) -> tuple[Heard, ...]:
+        return ()
+
+    def levels(self) -> Sequence[float]:
         return ()

@@ -1,11 +1,12 @@
 """What the user hears: the sound of answers becomes Opus packets in the playout, each answer by an encoder of its own."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 
 from realtime.media.client import MediaClient
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.together import together
+from realtime.webrtc.loudness import Loudness
 from realtime.webrtc.playout import Playout
 from sessions.events import AudioDelta, AudioDone, ResponseDone
 from sessions.playout import Heard
@@ -17,6 +18,7 @@ MAX_WAITING = 4
 class _Voice:
     def __init__(self) -> None:
         self.sound: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_WAITING)
+        self.loudness = Loudness()
         self.task: asyncio.Task[None] | None = None
 
     def empty(self) -> None:
@@ -57,7 +59,9 @@ class Loudspeaker:
         if sound.response_id not in self._unfinished:
             self._begin(sound.response_id, sound.item_id)
         if sound.response_id not in self._mute:
-            await self._voices[sound.response_id].sound.put(sound.pcm)
+            voice = self._voices[sound.response_id]
+            self._playout.expect(sound.response_id, voice.loudness.of(sound.pcm))
+            await voice.sound.put(sound.pcm)
 
     async def finish(self, end: AudioDone) -> None:
         if end.response_id in self._unfinished and end.response_id not in self._mute:
@@ -81,6 +85,9 @@ class Loudspeaker:
                 voice.task.cancel()
         self._voices.clear()
         return self._playout.clear()
+
+    def levels(self) -> Sequence[float]:
+        return self._playout.levels()
 
     def _begin(self, response_id: str, item_id: str) -> None:
         self._unfinished.add(response_id)

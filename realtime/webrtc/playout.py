@@ -2,21 +2,23 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from realtime.media.opus_frames import FRAME_MS
-from sessions.playout import Heard
+from sessions.playout import SILENT_DB, Heard
 
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
 MAX_HOLD_SLOTS = 100
 """Whoever holds confirms or denies; a hold that nobody has ended after two seconds ends by itself."""
+LEVEL_SLOTS = 100
 
 
 class _Answer:
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
         self.packets: deque[bytes] = deque()
+        self.levels: deque[float] = deque()
         self.played = 0
         self.complete = False
 
@@ -34,6 +36,7 @@ class Playout:
         self._room = asyncio.Event()
         self._room.set()
         self._held_slots: int | None = None
+        self._levels: deque[float] = deque(maxlen=LEVEL_SLOTS)
 
     @property
     def has_floor(self) -> bool:
@@ -41,6 +44,12 @@ class Playout:
 
     def begin(self, response_id: str, item_id: str) -> None:
         self._answers[response_id] = _Answer(item_id)
+
+    def expect(self, response_id: str, levels: Sequence[float]) -> None:
+        """How loud the answer's next packets will be, in dBFS, a packet each."""
+        answer = self._answers.get(response_id)
+        if answer is not None:
+            answer.levels += levels
 
     async def put(self, response_id: str, packet: bytes) -> None:
         """Waits for room. A packet of an answer that was cleared is dropped."""
@@ -61,6 +70,7 @@ class Playout:
 
     def next(self) -> bytes | None:
         """The packet of this slot; None: silence."""
+        self._levels.append(SILENT_DB)
         if self._held():
             return None
         response_id, answer = next(iter(self._in_turn()), ("", None))
@@ -74,6 +84,7 @@ class Playout:
             self._started(response_id)
         packet = answer.packets.popleft()
         answer.played += 1
+        self._levels[-1] = answer.levels.popleft() if answer.levels else SILENT_DB
         self._waiting -= 1
         self._room.set()
         self._leave_if_over(response_id, answer)
@@ -95,6 +106,10 @@ class Playout:
         self._room.set()
         self.resume()
         return heard
+
+    def levels(self) -> Sequence[float]:
+        """In dBFS, of the last slots, the newest last."""
+        return tuple(self._levels)
 
     def _in_turn(self) -> Iterable[tuple[str, _Answer]]:
         """The oldest answer first. When all room is taken, only those with sound: what the oldest lacks may wait for room."""

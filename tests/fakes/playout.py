@@ -1,5 +1,7 @@
 """A playout of the server's side that plays nothing: a test says what was heard when it is cleared."""
 
+from collections.abc import Sequence
+
 from sessions.playout import Heard
 
 
@@ -8,6 +10,7 @@ class FakePlayout:
         self.told: list[str] = []
         self.unfinished: tuple[Heard, ...] = ()
         """What the next `clear` finds in it."""
+        self.played_levels: list[float] = []
 
     @property
     def has_floor(self) -> bool:
@@ -23,3 +26,6 @@ class FakePlayout:
         self.told.append("clear")
         cleared, self.unfinished = self.unfinished, ()
         return cleared
+
+    def levels(self) -> Sequence[float]:
+        return self.played_levels
