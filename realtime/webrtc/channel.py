@@ -46,10 +46,13 @@ class ChannelClosed(Exception):
 
 
 class EventsChannel(RTCSctpTransport):
-    """The association and the one channel of it that is used. Sets `opened` once the client has opened that."""
+    """The association and the one channel of it that is used. Sets `opened` once the client has opened that; `left`: the client
+    has closed it."""
 
     def __init__(self, link: SecureLink, offer: Offer, on_message: Callable[[str | bytes], None], opened: asyncio.Event) -> None:
         super().__init__(link)
+        self.left = False
+        self._liveness = link.liveness
         self._opened = opened
         self._offer = offer
         self._on_message = on_message
@@ -57,6 +60,7 @@ class EventsChannel(RTCSctpTransport):
         self._channel: RTCDataChannel | None = None
         self._changed = asyncio.Event()
         self._over = False
+        self._given_up = False
         self.on("datachannel", self._take)
 
     async def open(self) -> None:
@@ -102,11 +106,14 @@ class EventsChannel(RTCSctpTransport):
         self._changed.set()
 
     async def _handle_data(self, data: bytes) -> None:
+        self._liveness.sign()
+        was_over = self._over
         try:
             await super()._handle_data(data)
         except MALFORMED:
             log.warning("the data channel ends: a message on it could not be handled", exc_info=True)
             await self._give_up()
+        self.left = self.left or (self._over and not was_over and not self._given_up)
 
     async def _receive_data_chunk(self, chunk: DataChunk) -> None:
         ahead = (chunk.tsn - (self._last_received_tsn or 0)) & 0xFFFF_FFFF
@@ -123,6 +130,7 @@ class EventsChannel(RTCSctpTransport):
             await super()._send_chunk(chunk)
 
     async def _give_up(self) -> None:
+        self._given_up = True
         self._inbound_streams.clear()
         await self.stop()
         self._end()

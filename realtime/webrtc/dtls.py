@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import cast
 
 from aiortc import RTCCertificate, RTCDtlsFingerprint, RTCDtlsParameters, RTCDtlsTransport, RTCIceTransport
+from OpenSSL import SSL
 
 from realtime.webrtc.ice import IceLink
+from realtime.webrtc.liveness import Liveness
 from realtime.webrtc.offer import Fingerprint, Offer
 
 log = logging.getLogger(__name__)
@@ -16,11 +18,20 @@ CANCEL_AGAIN_S = 0.1
 
 
 class SecureLink(RTCDtlsTransport):
-    """`on_rtp`, `on_rtcp` get decrypted packets in the order of arrival. `ended` is set once it has closed or failed."""
+    """`on_rtp`, `on_rtcp` get decrypted packets in the order of arrival. `ended` is set once it has closed or failed. All that is
+    decrypted is a sign of life."""
 
-    def __init__(self, ice: IceLink, offer: Offer, on_rtp: Callable[[bytes], None], on_rtcp: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        ice: IceLink,
+        offer: Offer,
+        liveness: Liveness,
+        on_rtp: Callable[[bytes], None],
+        on_rtcp: Callable[[bytes], None],
+    ) -> None:
         super().__init__(cast(RTCIceTransport, _Carrier(ice)), [RTCCertificate.generateCertificate()])
         self.ended = asyncio.Event()
+        self.liveness = liveness
         self._on_rtp = on_rtp
         self._on_rtcp = on_rtcp
         self._remote = RTCDtlsParameters([RTCDtlsFingerprint(known.algorithm, known.value) for known in offer.fingerprints])
@@ -32,6 +43,11 @@ class SecureLink(RTCDtlsTransport):
         """Of our certificate, by the digest that every client knows."""
         known = self.getLocalParameters().fingerprints
         return next(Fingerprint(ours.algorithm, ours.value) for ours in known if ours.algorithm == "sha-256")
+
+    @property
+    def left(self) -> bool:
+        """The client has said goodbye."""
+        return self._ssl is not None and self._ssl.get_shutdown() & SSL.RECEIVED_SHUTDOWN != 0
 
     async def connect(self) -> None:
         """The handshake. Raises ConnectionError when it fails, also because the certificate is not the one that was offered."""
@@ -66,9 +82,11 @@ class SecureLink(RTCDtlsTransport):
             self.ended.set()
 
     async def _handle_rtp_data(self, data: bytes, arrival_time_ms: int) -> None:
+        self.liveness.sign()
         self._on_rtp(data)
 
     async def _handle_rtcp_data(self, data: bytes) -> None:
+        self.liveness.sign()
         self._on_rtcp(data)
 
 

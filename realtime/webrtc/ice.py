@@ -2,33 +2,34 @@
 
 Mended, each with a test that tells when it is no longer needed: loopback is offered, too; ports come from the operator's range; a
 datagram that is empty, too long or malformed ends nothing; what waits before the call is connected is bounded; the connection is
-up when the client nominates, not up to 20 ms later; names are never resolved for a client.
+up when the client nominates, not up to 20 ms later; afterwards sound follows the client to whatever pair it nominates; names are
+never resolved for a client.
 """
 
 import asyncio
 import contextlib
 import ipaddress
 import logging
-import struct
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable
 
-import ifaddr
 from aioice import Candidate, Connection, stun
-from aioice.candidate import candidate_foundation, candidate_priority
-from aioice.ice import ICE_COMPLETED, StunProtocol, relayed_candidate, server_reflexive_candidate
+from aioice.ice import ICE_COMPLETED, CandidatePair, StunProtocol, relayed_candidate, server_reflexive_candidate
 
-from realtime.webrtc.offer import Offer
+from realtime.webrtc.ice_port import Port, host_candidate, local_addresses
+from realtime.webrtc.offer import Offer, RemoteCandidate
 from realtime.webrtc.settings import IceServer, WebRtcSettings
 from realtime.webrtc.udp_ports import bind_one_port
 
 log = logging.getLogger(__name__)
-logging.getLogger("aioice").setLevel(logging.WARNING)  # several lines for each pair of addresses that might work
 
-MAX_DATAGRAM_BYTES = 1500
 MAX_WAITING_DATAGRAMS = 512
 """Received and not yet read. Overflow policy: drop, as networks do. Only before the handshake can so many wait."""
 MAX_REMOTE_CANDIDATES = 32
-"""Addresses from which a client may check: each costs a task and a retransmission timer."""
+"""Addresses from which a client may check: each costs a task and a retransmission timer. Overflow policy: a new one from which it
+checks takes the place of the oldest, one that it only names is left out."""
+MAX_QUESTIONS = 32
+"""Whose answers count. Overflow policy: the oldest is forgotten."""
 CHECK_INTERVAL_S = 0.02
 SERVER_TIMEOUT_S = 2.0
 """A STUN or TURN server that has not answered by then is left out."""
@@ -36,15 +37,21 @@ CLOSE_TIMEOUT_S = 1.0
 
 
 class IceLink(Connection):
-    """The controlled side of ICE (RFC 8445). `gather_candidates`, then `connect`; `close` in any state."""
+    """The controlled side of ICE (RFC 8445). `gather_candidates`, then `connect`; `close` in any state. `on_sign` is called at
+    each check and each answer to `ask` that only the client can have sent."""
 
-    def __init__(self, settings: WebRtcSettings, offer: Offer) -> None:
+    def __init__(self, settings: WebRtcSettings, offer: Offer, on_sign: Callable[[], None]) -> None:
         super().__init__(ice_controlling=offer.ice_lite)
         self.remote_username = offer.ice_username
         self.remote_password = offer.ice_password
         self.remote_is_lite = offer.ice_lite
         self._settings = settings
         self._offered = offer.candidates
+        self._on_sign = on_sign
+        self._key = offer.ice_password.encode()
+        self._questions: deque[bytes] = deque(maxlen=MAX_QUESTIONS)
+        self._places: set[tuple[str, int]] = set()
+        self._new_pairs = asyncio.Event()
 
     async def gather_candidates(self) -> None:
         """Raises Refusal (503) when no port is free."""
@@ -54,32 +61,29 @@ class IceLink(Connection):
                 for server in self._settings.ice_servers:
                     tasks.create_task(self._ask(server))
         self._local_candidates_end = True
-        for remote in self._offered:
-            self._remote_candidates.append(
-                Candidate(
-                    foundation=remote.foundation,
-                    component=1,
-                    transport="udp",
-                    priority=remote.priority,
-                    host=remote.address,
-                    port=remote.port,
-                    type=remote.type,
-                )
-            )
+        await self.add_candidates(self._offered)
+
+    async def add_candidates(self, candidates: Iterable[RemoteCandidate]) -> None:
+        """Addresses at which the client says it is, before or after the connection is up (trickle ICE, RFC 8838)."""
+        for remote in candidates:
+            if len(self._remote_candidates) < MAX_REMOTE_CANDIDATES:
+                await self.add_remote_candidate(_candidate(remote))
+        self._new_pairs.set()
+        if self._check_list_done:
+            for pair in self._check_list:
+                if pair.state == CandidatePair.State.FROZEN:
+                    self.check_start_task(pair)
 
     def announced_candidates(self) -> list[Candidate]:
         """What the answer names. Announced addresses stand in for this machine's own, which all have the same port."""
         announced = self._settings.announced_addresses
         if not announced:
             return self.local_candidates
-        stand_ins = [_host_candidate(address, self._local_candidates[0].port, place) for place, address in enumerate(announced)]
+        stand_ins = [host_candidate(address, self._local_candidates[0].port, place) for place, address in enumerate(announced)]
         return stand_ins + [candidate for candidate in self._local_candidates if candidate.type != "host"]
 
     async def connect(self) -> None:
         """Returns once the client has nominated a pair of addresses, however long its checks take. Raises ConnectionError."""
-        for candidate in self._remote_candidates:
-            self._pair_remote_candidate(candidate)
-        self.sort_check_list()
         self._unfreeze_initial()
         for early_check in self._early_checks:
             self.check_incoming(*early_check)
@@ -90,12 +94,25 @@ class IceLink(Connection):
             outcome = await self._check_list_state.get()
         finally:
             checks.cancel()
-            for pair in self._check_list:
-                if pair.task is not None:
-                    pair.task.cancel()
+            self._drop_pairs([pair for pair in self._check_list if pair.task is not None])
         if outcome != ICE_COMPLETED:
             raise ConnectionError("no pair of addresses works")
-        self._query_consent_task = asyncio.create_task(self.query_consent())
+
+    def ask(self) -> None:
+        """Whether the client is still there: a check of the pair in use."""
+        for pair in self._nominated.values():
+            question = self.build_request(pair, nominate=False)
+            question.add_message_integrity(self._key)
+            self._questions.append(question.transaction_id)
+            pair.protocol.send_stun(question, pair.remote_addr)
+
+    def answered(self, answer: stun.Message) -> None:
+        if answer.transaction_id in self._questions and answer.check_message_integrity(self._key):
+            self._questions.clear()
+            self._on_sign()
+
+    def is_known(self, address: tuple[str, int]) -> bool:
+        return address in self._places
 
     async def close(self) -> None:
         """Bounded: a socket that cannot be flushed is dropped."""
@@ -108,9 +125,22 @@ class IceLink(Connection):
                 protocol.transport.abort()
 
     def check_incoming(self, message: stun.Message, addr: tuple[str, int], protocol: StunProtocol) -> None:
-        known = any((candidate.host, candidate.port) == addr for candidate in self._remote_candidates)
-        if known or len(self._remote_candidates) < MAX_REMOTE_CANDIDATES:
-            super().check_incoming(message, addr, protocol)
+        """Authenticated: the client can be reached there."""
+        self._on_sign()
+        places = {(candidate.host, candidate.port) for candidate in self._remote_candidates}
+        if addr not in places and len(places) >= MAX_REMOTE_CANDIDATES:
+            self._forget_oldest()
+        self._places.add(addr)
+        super().check_incoming(message, addr, protocol)
+
+    def check_complete(self, pair: CandidatePair) -> None:
+        """The pair that was nominated last is in use. Without this an older nomination whose check takes longer would win."""
+        if pair.state == CandidatePair.State.SUCCEEDED:
+            self._places.add(pair.remote_addr)
+        if pair.nominated:
+            for other in self._check_list:
+                other.nominated = other.remote_nominated = other is pair
+        super().check_complete(pair)
 
     def data_received(self, data: bytes, component: int) -> None:
         if self._queue.qsize() < MAX_WAITING_DATAGRAMS:
@@ -122,9 +152,9 @@ class IceLink(Connection):
         try:
             for place, bound in enumerate(list(sockets)):
                 host, port = bound.getsockname()[:2]
-                _, protocol = await loop.create_datagram_endpoint(lambda: _Port(self), sock=bound)
+                _, protocol = await loop.create_datagram_endpoint(lambda: Port(self, self), sock=bound)
                 sockets.remove(bound)
-                protocol.local_candidate = _host_candidate(host, port, place)
+                protocol.local_candidate = host_candidate(host, port, place)
                 self._protocols.append(protocol)
                 self._local_candidates.append(protocol.local_candidate)
         finally:
@@ -153,7 +183,7 @@ class IceLink(Connection):
         candidate, protocol = await relayed_candidate(
             component=1,
             hide_related_address=False,
-            protocol_factory=lambda: _Port(self),
+            protocol_factory=lambda: Port(self, self),
             turn_server=(server.address.host, server.address.port),
             turn_username=server.username,
             turn_password=server.credential,
@@ -165,40 +195,36 @@ class IceLink(Connection):
 
     async def _check_all(self) -> None:
         """The client's addresses, one every 20 ms (RFC 8445, 14). Those that it checks itself are checked at once."""
-        for _ in range(len(self._check_list)):
-            self._check_periodic()
-            await asyncio.sleep(CHECK_INTERVAL_S)
+        unchecked = (CandidatePair.State.WAITING, CandidatePair.State.FROZEN)
+        while True:
+            self._new_pairs.clear()
+            while any(pair.state in unchecked for pair in self._check_list):
+                self._check_periodic()
+                await asyncio.sleep(CHECK_INTERVAL_S)
+            await self._new_pairs.wait()
+
+    def _forget_oldest(self) -> None:
+        in_use = [pair.remote_candidate for pair in self._nominated.values()]
+        oldest = next(candidate for candidate in self._remote_candidates if candidate not in in_use)
+        self._remote_candidates.remove(oldest)
+        self._places.discard((oldest.host, oldest.port))
+        self._drop_pairs([pair for pair in self._check_list if pair.remote_candidate is oldest])
+
+    def _drop_pairs(self, pairs: Iterable[CandidatePair]) -> None:
+        """A later check of the client makes them anew. Left in the list, a check that was broken off could not be repeated."""
+        for pair in pairs:
+            if pair.task is not None:
+                pair.task.cancel()
+            self._check_list.remove(pair)
 
 
-class _Port(StunProtocol):
-    """One socket. Anybody may send to it."""
-
-    def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
-        if not isinstance(data, bytes) or not 0 < len(data) <= MAX_DATAGRAM_BYTES:
-            return
-        if data[0] > 3:  # not STUN (RFC 7983)
-            self.receiver.data_received(data, self.local_candidate.component)
-            return
-        try:
-            super().datagram_received(data, addr)
-        except (ValueError, KeyError, AssertionError, struct.error) as wrong:
-            log.debug("a malformed STUN message: %r", wrong)
-
-
-def local_addresses() -> list[str]:
-    """Of this machine, in the order of preference: loopback, which serves a browser beside the server, comes last."""
-    found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips]
-    addresses = [ip if isinstance(ip, str) else ip[0] for ip in found if isinstance(ip, str) or ip[2] == 0]
-    return sorted(dict.fromkeys(addresses), key=lambda address: ipaddress.ip_address(address).is_loopback)
-
-
-def _host_candidate(host: str, port: int, place: int) -> Candidate:
+def _candidate(remote: RemoteCandidate) -> Candidate:
     return Candidate(
-        foundation=candidate_foundation("host", "udp", host),
+        foundation=remote.foundation,
         component=1,
         transport="udp",
-        priority=candidate_priority(1, "host", 65_535 - place),
-        host=host,
-        port=port,
-        type="host",
+        priority=remote.priority,
+        host=remote.address,
+        port=remote.port,
+        type=remote.type,
     )

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeAlias
 
 from realtime.together import together
 from realtime.webrtc.answer import Ours, write_answer
@@ -11,22 +12,27 @@ from realtime.webrtc.audio_streams import AudioStreams
 from realtime.webrtc.channel import MAX_MESSAGE_BYTES, ChannelClosed, EventsChannel, MessageTooLarge
 from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.ice import IceLink
-from realtime.webrtc.offer import Offer
+from realtime.webrtc.liveness import LOST_AFTER_S, Liveness
+from realtime.webrtc.offer import Offer, RemoteCandidate
 from realtime.webrtc.packets import AudioPacket, PacketSource
 from realtime.webrtc.settings import WebRtcSettings
 
-__all__ = ["ChannelClosed", "MessageTooLarge", "Peer"]
+__all__ = ["ChannelClosed", "MessageTooLarge", "Peer", "PeerEnd"]
 
 log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 2.0
+
+PeerEnd: TypeAlias = Literal["left", "lost", "closed"]
+"""left: the client said goodbye, or fell silent after it had closed its data channel. lost: no sign of life for 2.5 s, or it
+never came. closed: by this side."""
 
 
 class Peer:
     """`answer` once, then it lives in a task of its own until either side ends it; `close` in any state.
 
     connected: ICE and DTLS are up, media flows. closed: it failed or was closed by either side, and nothing of it is left.
-    channel_open: the client has opened `oai-events`.
+    channel_open: the client has opened `oai-events`. end: how it ended, once it has.
     """
 
     def __init__(
@@ -40,6 +46,9 @@ class Peer:
         self.closed = asyncio.Event()
         self.channel_open = asyncio.Event()
         self.has_channel = False
+        self.end: PeerEnd = "closed"
+        self._liveness = Liveness()
+        self._ice: IceLink | None = None
         self._settings = settings
         self._source = source
         self._on_packet = on_packet
@@ -50,7 +59,7 @@ class Peer:
 
     async def answer(self, offer: Offer) -> str:
         """The SDP answer. Raises Refusal (503) when no UDP port is free, ConnectionError after `close`."""
-        ice = IceLink(self._settings, offer)
+        ice = IceLink(self._settings, offer, self._liveness.sign)
         gathering = asyncio.create_task(ice.gather_candidates())
         try:
             await asyncio.shield(gathering)
@@ -61,12 +70,22 @@ class Peer:
             await ice.close()
             raise
         streams = AudioStreams(offer, self._on_packet)
-        link = SecureLink(ice, offer, streams.receive, streams.receive_report)
+        link = SecureLink(ice, offer, self._liveness, streams.receive, streams.receive_report)
+        self._ice = ice
         self.has_channel = offer.has_channel
         if offer.has_channel:
             self._channel = EventsChannel(link, offer, self._on_message, self.channel_open)
         self._life = asyncio.create_task(self._live(ice, link, streams, self._channel))
         return write_answer(offer, _ours(ice, link, streams))
+
+    async def add_candidates(self, candidates: Iterable[RemoteCandidate]) -> None:
+        """Addresses at which the client is besides those that it offered. Ignored before `answer`."""
+        if self._ice is not None:
+            await self._ice.add_candidates(candidates)
+
+    def silent_s(self) -> float:
+        """Since the last sign of life: sound, reports, data, checks, answers to ours. After 1 s the client is asked."""
+        return self._liveness.silent_s()
 
     async def send(self, text: bytes) -> None:
         """On `oai-events`, as a text message. Waits until it is open, and while more than 256 KiB wait. Raises ChannelClosed,
@@ -97,7 +116,8 @@ class Peer:
         try:
             await together(self._until_stopped(), self._talk(ice, link, streams, channel))
         except ConnectionError as end:
-            log.info("a peer ends: %s", end)
+            self.end = self._how(link, channel)
+            log.info("a peer ends: %s: %s", self.end, end)
         finally:
             if channel is not None:
                 await channel.close()
@@ -111,16 +131,26 @@ class Peer:
         self.connected.set()
         if channel is not None:
             await channel.open()
-        await together(streams.send(self._source, link), streams.report(link), _until_ended(link))
+        lost = self._until_lost(ice)
+        await together(streams.send(self._source, link), streams.report(link), _until_ended(link), lost)
+
+    def _how(self, link: SecureLink, channel: EventsChannel | None) -> PeerEnd:
+        if link.left or (channel is not None and channel.left):
+            return "left"
+        return "closed" if self._stop.is_set() else "lost"
 
     async def _until_stopped(self) -> None:
         await self._stop.wait()
         raise ConnectionError("closed by this side")
 
+    async def _until_lost(self, ice: IceLink) -> None:
+        await self._liveness.lost(ice.ask)
+        raise ConnectionError(f"no sign of life for {LOST_AFTER_S} s")
+
 
 async def _until_ended(link: SecureLink) -> None:
     await link.ended.wait()
-    raise ConnectionError("closed by the client, or lost")
+    raise ConnectionError("closed by the client")
 
 
 def _ours(ice: IceLink, link: SecureLink, streams: AudioStreams) -> Ours:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from fakes.peers import Heard, open_peer
 from fakes.rtc_client import RtcClient
-from realtime.webrtc.ice import MAX_REMOTE_CANDIDATES, MAX_WAITING_DATAGRAMS, IceLink, local_addresses
+from realtime.webrtc.ice import MAX_REMOTE_CANDIDATES, MAX_WAITING_DATAGRAMS, IceLink
+from realtime.webrtc.ice_port import local_addresses
 from realtime.webrtc.offer import read_offer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import IceServer, WebRtcSettings
@@ -66,6 +67,7 @@ def test_no_stun_message_raises(attributes: list[tuple[int, int, bytes]]) -> Non
 
 async def test_what_waits_before_the_handshake_is_bounded() -> None:
     async with link() as ice:
+        ice._places.add(("127.0.0.1", 9))
         for _ in range(2 * MAX_WAITING_DATAGRAMS):
             ice._protocols[0].datagram_received(b"\x16" + os.urandom(99), ("127.0.0.1", 9))
         assert ice._queue.qsize() == MAX_WAITING_DATAGRAMS
@@ -182,7 +184,7 @@ class StunServer(asyncio.DatagramProtocol):
 async def link(settings: WebRtcSettings | None = None) -> AsyncGenerator[IceLink]:
     async with RtcClient() as client:
         offer = read_offer(await client.offer())
-    ice = IceLink(settings or WebRtcSettings(), offer)
+    ice = IceLink(settings or WebRtcSettings(), offer, on_sign=lambda: None)
     await ice.gather_candidates()
     try:
         yield ice
