@@ -34,6 +34,7 @@ from aiortc.rtp import AnyRtcpPacket, RtcpReceiverInfo, RtcpRrPacket, RtcpSrPack
 from av.packet import Packet
 from av.stream import Stream
 
+from fakes.udp_relay import UdpRelay
 from realtime.webrtc.offer import read_offer
 from realtime.webrtc.peer import Peer
 
@@ -72,8 +73,10 @@ class RtcClient:
         early: Iterable[str] = (),
         drop: Callable[[int], bool] = lambda place: False,
         addresses: Iterable[str] = ("127.0.0.1",),
+        relay: UdpRelay | None = None,
     ) -> None:
-        """`silence`: what is sent while nothing is said; None: nothing. `drop` gets the place of an RTP packet among all."""
+        """`silence`: what is sent while nothing is said; None: nothing. `drop` gets the place of an RTP packet among all.
+        `relay`: all goes through it."""
         self.received: list[Received] = []
         self.messages: list[str | bytes] = []
         self.sizes: list[int] = []
@@ -85,6 +88,7 @@ class RtcClient:
         self.microphone = _Microphone(silence)
         self.channel: RTCDataChannel | None = None
         self._addresses = list(addresses)
+        self._relay = relay
         self._drop = drop
         self._sent = 0
         self._connecting: asyncio.Task[Any] | None = None
@@ -123,9 +127,11 @@ class RtcClient:
 
     async def offer(self) -> str:
         await self.connection.setLocalDescription(await self.connection.createOffer())
-        return self.connection.localDescription.sdp
+        sdp = self.connection.localDescription.sdp
+        return sdp if self._relay is None else self._relay.without_candidates(sdp)
 
     async def accept(self, answer: str) -> None:
+        answer = answer if self._relay is None else self._relay.instead_of_server(answer)
         await self.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
 
     async def connect(self, peer: Peer) -> None:
@@ -136,15 +142,19 @@ class RtcClient:
             await peer.channel_open.wait()
             await self.opened.wait()
 
-    async def call(self, http: aiohttp.ClientSession, url: str, session: dict[str, Any] | None = None) -> str:
-        """The call's location. With `session` the body is multipart, as browsers' SDKs send it."""
+    async def call(
+        self, http: aiohttp.ClientSession, url: str, session: dict[str, Any] | None = None, resume: str | None = None
+    ) -> str:
+        """The call's location. With `session` the body is multipart, as browsers' SDKs send it; `resume`: the token of a session
+        to come back to."""
         sdp = await self.offer()
         body: str | aiohttp.FormData = sdp
         headers = {"Content-Type": "application/sdp"}
         if session is not None:
             headers = {}
             body = aiohttp.FormData({"sdp": sdp, "session": json.dumps(session)}, default_to_multipart=True)
-        async with http.post(f"{url}/v1/realtime/calls", data=body, headers=headers) as response:
+        query = {} if resume is None else {"resume": resume}
+        async with http.post(f"{url}/v1/realtime/calls", data=body, headers=headers, params=query) as response:
             text = await response.text()
             if response.status != 201:
                 raise CallRefused(response.status, text)
