@@ -1,4 +1,4 @@
-"""What a process has used of the cores, from /proc."""
+"""What a process has used of the cores and of the memory, from /proc."""
 
 import os
 from pathlib import Path
@@ -10,6 +10,17 @@ def cpu_s(pid: int) -> float:
     """User and system time of its threads since its start; without its children."""
     user, system = _fields(pid)[11:13]
     return (int(user) + int(system)) / TICKS_PER_S
+
+
+def pss_mb(pid: int) -> float:
+    """Its memory; what it shares with others is shared out among them (proportional set size)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def children(pid: int) -> list[int]:
+    """Those that it has started itself."""
+    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
 
 
 def child(pid: int, title: str) -> int:
