@@ -101,19 +101,22 @@ class EventsChannel(RTCSctpTransport):
         self._opened.set()
         self._changed.set()
 
+    def _is_open(self) -> bool:
+        return self._channel is not None and self._channel.readyState == "open"
+
     def _end(self) -> None:
         self._over = True
         self._changed.set()
 
     async def _handle_data(self, data: bytes) -> None:
         self._liveness.sign()
-        was_over = self._over
+        was_open = self._is_open()
         try:
             await super()._handle_data(data)
         except MALFORMED:
             log.warning("the data channel ends: a message on it could not be handled", exc_info=True)
             await self._give_up()
-        self.left = self.left or (self._over and not was_over and not self._given_up)
+        self.left = self.left or (was_open and not self._is_open() and not self._given_up)
 
     async def _receive_data_chunk(self, chunk: DataChunk) -> None:
         ahead = (chunk.tsn - (self._last_received_tsn or 0)) & 0xFFFF_FFFF
