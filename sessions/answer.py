@@ -50,6 +50,10 @@ class Answer:
     def stopping(self) -> bool:
         return self._scope.reason != ""
 
+    @property
+    def text(self) -> str:
+        return self._item.text
+
     def stop(self, reason: StatusReason) -> None:
         self._scope.stop(reason)
 

@@ -55,6 +55,11 @@ class Answers:
         """The agent is answering in the conversation, or what it has answered is still being played."""
         return self._running() is not None or self._state.playout.has_floor
 
+    @property
+    def saying(self) -> str:
+        """What the latest answer of the conversation consists of so far, also after its end."""
+        return "" if self._live is None else self._live.text
+
     def interrupt(self) -> tuple[Heard, ...]:
         """The user speaks: the live answer stops, and no answer of this conversation is played on. To be followed by `cut`."""
         live = self._running()

@@ -39,6 +39,11 @@ class OutputItem:
     def audio_ms(self) -> float:
         return self._spoken.duration_ms
 
+    @property
+    def text(self) -> str:
+        """All that has been written of it."""
+        return self._text
+
     def output(self) -> tuple[Item, ...]:
         """What a response lists as its output."""
         return (self._item,) if self._opened else ()
