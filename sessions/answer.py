@@ -144,6 +144,4 @@ class Answer:
         )
 
     def _used(self) -> Usage:
-        return msgspec.structs.replace(
-            self._usage, input_audio_ms=self._clock.heard_ms, output_audio_ms=round(self._item.audio_ms)
-        )
+        return msgspec.structs.replace(self._usage, input_audio_ms=self._clock.heard_ms, output_audio_ms=self._item.heard_ms)

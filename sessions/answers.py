@@ -1,5 +1,9 @@
 """The responses of a session: one at a time in the conversation, any number of them out of band."""
 
+from collections.abc import Callable
+
+import msgspec
+
 from engines.parameters import Message
 from engines.requests import RequestFailed
 from sessions.answer import Answer
@@ -7,7 +11,7 @@ from sessions.answer_plan import AnswerPlan, plan_answer
 from sessions.answer_timing import AnswerClock, SpokenTurn
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.conversation import Conversation, Entry
-from sessions.events import AudioDelta, Event, ItemTruncated, PlaybackCleared, StatusReason
+from sessions.events import AudioDelta, ItemTruncated, PlaybackCleared, StatusReason
 from sessions.head_start import HeadStart
 from sessions.history import forget_what_left, messages_of
 from sessions.items import InputAudio, Item
@@ -68,21 +72,23 @@ class Answers:
         return self.clear_playback()
 
     def clear_playback(self) -> tuple[Heard, ...]:
-        """Falls silent. What has not been read of the answers' sound is taken back, also of an answer that is complete."""
-
-        def stale(event: Event) -> bool:
-            return isinstance(event, AudioDelta) and event.response_id not in self._out_of_band
-
-        self._state.events.drop(stale)
-        return self._state.playout.clear()
+        """Falls silent. What has not been read of the answers' sound is taken back, also of an answer that is complete. The
+        conversation remembers of these answers only what was heard."""
+        self._take_back(lambda sound: sound.response_id not in self._out_of_band)
+        cleared = self._state.playout.clear()
+        return tuple(
+            msgspec.structs.replace(heard, audio_ms=self._conversation.cut(heard.item_id, heard.audio_ms, heard.source))
+            for heard in cleared
+        )
 
     async def cut(self, cleared: tuple[Heard, ...]) -> None:
-        """The conversation remembers of these answers only what was heard."""
+        """Tells what has become of them where the server's side plays; a client that plays for itself knows better."""
         for heard in cleared:
+            if heard.source != "sent":
+                continue
             await self._state.emit(PlaybackCleared(heard.response_id))
             if self._conversation.get(heard.item_id) is not None:
-                audio_ms = self._conversation.truncate(heard.item_id, 0, heard.audio_ms)
-                await self._state.emit(ItemTruncated(heard.item_id, 0, audio_ms))
+                await self._state.emit(ItemTruncated(heard.item_id, 0, heard.audio_ms))
 
     def cancel(self, response_id: str | None) -> None:
         """Harmless when nothing runs. Without an id the live answer is meant."""
@@ -117,11 +123,13 @@ class Answers:
     def _stop(self, answer: Answer, reason: StatusReason) -> None:
         self._state.epoch += 1
         answer.stop(reason)
+        self._take_back(lambda sound: sound.response_id == answer.id)
 
-        def stale(event: Event) -> bool:
-            return isinstance(event, AudioDelta) and event.response_id == answer.id
-
-        self._state.events.drop(stale)
+    def _take_back(self, unwanted: Callable[[AudioDelta], bool]) -> None:
+        """Sound that nobody has read yet will never be heard."""
+        for event in self._state.events.drop(lambda event: isinstance(event, AudioDelta) and unwanted(event)):
+            if isinstance(event, AudioDelta):
+                self._conversation.limit(event.item_id, event.pts_ms)
 
     def _refuse_second(self) -> None:
         live = self._running()

@@ -61,6 +61,15 @@ class TruncateItem(msgspec.Struct, frozen=True):
     audio_end_ms: int
 
 
+class AcknowledgePlayback(msgspec.Struct, frozen=True):
+    """A client that plays for itself has played `audio_ms` of this item by now; clamped to what it was given, and never less than
+    it has said before."""
+
+    item_id: str
+    content_index: int
+    audio_ms: int
+
+
 class CreateResponse(msgspec.Struct, frozen=True, kw_only=True):
     """None fields take the session's value. `conversation` "none" answers out of band; `input` then replaces the history."""
 
@@ -91,6 +100,7 @@ Command: TypeAlias = (
     | DeleteItem
     | RetrieveItem
     | TruncateItem
+    | AcknowledgePlayback
     | CreateResponse
     | CancelResponse
     | ClearPlayback

@@ -6,17 +6,42 @@ import msgspec
 
 from sessions.commands import CommandRefused
 from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText
+from sessions.playout import Source
 from sessions.spoken import Spoken
+
+RECKONED: tuple[Source, ...] = ("estimated", "acknowledged")
+"""Sources of a cut that the client may correct: what was heard since its last word is not known."""
 
 
 class Entry(msgspec.Struct):
-    """An item and what the session knows about it. `heard_ms` is where the client stopped playing it;
-    `forgotten` entries have left the model's context."""
+    """An item as it was `written`, and what the session knows about it.
 
-    item: Item
+    Of its sound the client gets `given_ms` at most, and has heard `heard_ms`, known from `source`; None: all. `forgotten` entries
+    have left the model's context.
+    """
+
+    written: Item
     spoken: Spoken | None = None
+    given_ms: float | None = None
     heard_ms: int | None = None
+    source: Source | None = None
     forgotten: bool = False
+
+    @property
+    def item(self) -> Item:
+        """Cut to what was heard. While it is being spoken it is shown as it is."""
+        part = self.written.parts[0] if self.written.parts else None
+        whole = self.heard_ms is None and self.given_ms is None
+        if whole or self.spoken is None or not isinstance(part, OutputAudio) or self.written.status == "in_progress":
+            return self.written
+        heard_ms = self.sound_ms if self.heard_ms is None else min(self.heard_ms, self.sound_ms)
+        return msgspec.structs.replace(self.written, parts=(OutputAudio(self.spoken.heard(part.transcript, heard_ms), heard_ms),))
+
+    @property
+    def sound_ms(self) -> int:
+        """As much of it as there is to hear, so far."""
+        made_ms = self.spoken.duration_ms if self.spoken is not None else 0.0
+        return round(made_ms if self.given_ms is None else min(self.given_ms, made_ms))
 
 
 class Conversation:
@@ -59,16 +84,40 @@ class Conversation:
         entry = self.get(item.id)
         if entry is None:
             return item
-        entry.item = item
-        if entry.heard_ms is not None:
-            _cut(entry, entry.heard_ms)
+        entry.written = item
         return entry.item
 
-    def truncate(self, item_id: str, content_index: int, audio_end_ms: int) -> int:
-        """Keep of a spoken item what was heard; returns `audio_end_ms` clamped to what there is.
+    def limit(self, item_id: str, given_ms: float) -> None:
+        """No more of this item's sound than that will ever reach the client."""
+        entry = self.get(item_id)
+        if entry is not None and entry.spoken is not None:
+            entry.given_ms = given_ms if entry.given_ms is None else min(given_ms, entry.given_ms)
 
-        An item still being spoken is cut when it ends. Raises CommandRefused.
+    def cut(self, item_id: str, heard_ms: int, source: Source) -> int:
+        """Keep of a spoken item what was heard; returns `heard_ms` clamped to what there is.
+
+        An item still being spoken is cut when it ends. A second cut can only take more away; but one that was reckoned gives way,
+        both ways, to the client's word of where it stopped. A deleted item stays away.
         """
+        entry = self.get(item_id)
+        if entry is None or entry.spoken is None:
+            return 0
+        heard_ms = min(max(heard_ms, 0), entry.sound_ms)
+        if source == "truncated" and entry.source in RECKONED:
+            entry.heard_ms = None
+        entry.heard_ms = heard_ms if entry.heard_ms is None else min(heard_ms, entry.heard_ms)
+        entry.source = source
+        return heard_ms
+
+    def correct(self, item_id: str, heard_ms: int) -> None:
+        """The client has told how far it had played. It counts where a cut was reckoned, and nowhere else."""
+        entry = self.get(item_id)
+        if entry is not None and entry.source in RECKONED:
+            entry.heard_ms = None
+            self.cut(item_id, heard_ms, "acknowledged")
+
+    def truncate(self, item_id: str, content_index: int, audio_end_ms: int) -> int:
+        """The client has stopped playing there; returns `audio_end_ms` clamped to what there is. Raises CommandRefused."""
         entry = self._named(item_id, "item_truncate_invalid_item_id")
         if entry.item.role != "assistant":
             raise CommandRefused(
@@ -78,12 +127,7 @@ class Conversation:
             raise CommandRefused(
                 "item_truncate_invalid_index", f"content_index: expected 0, got {content_index}", "content_index"
             )
-        duration_ms = entry.spoken.duration_ms if entry.spoken is not None else 0.0
-        heard_ms = min(max(audio_end_ms, 0), round(duration_ms))
-        if entry.spoken is not None:
-            entry.heard_ms = min(heard_ms, entry.heard_ms) if entry.heard_ms is not None else heard_ms
-            _cut(entry, entry.heard_ms)
-        return heard_ms
+        return self.cut(item_id, audio_end_ms, "truncated")
 
     def _find(self, item_id: str) -> int | None:
         for place, entry in enumerate(self._entries):
@@ -107,14 +151,6 @@ class Conversation:
             message = f"previous_item_id: expected an item of the conversation, 'root' or null, got {previous_item_id!r}"
             raise CommandRefused("item_create_invalid_previous_item_id", message, "previous_item_id")
         return place + 1
-
-
-def _cut(entry: Entry, heard_ms: int) -> None:
-    part = entry.item.parts[0] if entry.item.parts else None
-    if entry.spoken is None or not isinstance(part, OutputAudio) or entry.item.status == "in_progress":
-        return
-    heard = OutputAudio(entry.spoken.heard(part.transcript, heard_ms), heard_ms)
-    entry.item = msgspec.structs.replace(entry.item, parts=(heard,))
 
 
 def text_of(item: Item) -> str:

@@ -25,12 +25,13 @@ class EventQueue:
             self._events.append(event)
             self._news.set()
 
-    def drop(self, stale: Callable[[Event], bool]) -> int:
-        """Take back what has not been read yet and is stale; returns how many events that were."""
-        kept = [event for event in self._events if not stale(event)]
-        dropped = len(self._events) - len(kept)
-        self._events = deque(kept)
-        for _ in range(dropped):
+    def drop(self, stale: Callable[[Event], bool]) -> list[Event]:
+        """Take back what has not been read yet and is stale; returns these events."""
+        events, self._events = self._events, deque[Event]()
+        dropped: list[Event] = []
+        for event in events:
+            (dropped if stale(event) else self._events).append(event)
+        for _ in dropped:
             self._room.release()
         return dropped
 

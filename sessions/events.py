@@ -80,7 +80,11 @@ StatusReason: TypeAlias = Literal["", "turn_detected", "client_cancelled", "max_
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Text in tokens as the language model counted them; audio in milliseconds."""
+    """Text in tokens as the language model counted them, also those that nobody heard; audio in milliseconds.
+
+    `output_audio_ms`: of an answer that was interrupted, what had been heard of it by then as far as that was known; else all
+    that was made.
+    """
 
     input_tokens: int = 0
     cached_tokens: int = 0

@@ -40,6 +40,12 @@ class OutputItem:
         return self._spoken.duration_ms
 
     @property
+    def heard_ms(self) -> int:
+        """Of a closed item what was heard, as far as that is known; else all that there is."""
+        part = self._item.parts[0] if self._item.parts else None
+        return part.duration_ms if isinstance(part, OutputAudio) else round(self.audio_ms)
+
+    @property
     def text(self) -> str:
         """All that has been written of it."""
         return self._text
@@ -72,6 +78,8 @@ class OutputItem:
     async def close(self, status: ItemStatus) -> None:
         if not self._opened:
             return
+        if status == "incomplete" and self._conversation is not None:
+            self._conversation.limit(self._item.id, self._spoken.duration_ms)
         written = msgspec.structs.replace(self._item, status=status, parts=(self._part(),))
         self._item = self._conversation.replace(written) if self._conversation is not None else written
         if self._is_spoken:

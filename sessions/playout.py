@@ -5,8 +5,9 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-Source: TypeAlias = Literal["sent", "acknowledged", "estimated"]
-"""How it is known what was heard: from packets that were sent, from the client's word, from the time since they were sent."""
+Source: TypeAlias = Literal["sent", "acknowledged", "truncated", "estimated"]
+"""How it is known what was heard: from packets that were sent; from a client that plays for itself and says how far it is, or
+where it stopped; from the time that such a client has had for it."""
 
 SILENT_DB = -100.0
 """Level of a slot in which nothing sounds."""
@@ -44,23 +45,3 @@ class Playout(Protocol):
     def levels(self) -> Sequence[float]:
         """How loud what was played was, in dBFS, in each of the last 100 slots of 20 ms, the newest last. Empty: not known."""
         ...
-
-
-class ClientPlayout:
-    """The client plays for itself. It stops when it hears that the user speaks, and truncates what it did not play."""
-
-    @property
-    def has_floor(self) -> bool:
-        return False
-
-    def hold(self) -> None:
-        pass
-
-    def resume(self) -> None:
-        pass
-
-    def clear(self) -> tuple[Heard, ...]:
-        return ()
-
-    def levels(self) -> Sequence[float]:
-        return ()

@@ -1,6 +1,7 @@
 """A conversation by voice and text, free of any transport."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
 import msgspec
@@ -8,7 +9,9 @@ import msgspec
 from engines.requests import Graph
 from sessions.answer_plan import speaking_output
 from sessions.answers import Answers
+from sessions.client_playout import ClientPlayout
 from sessions.commands import (
+    AcknowledgePlayback,
     AppendAudio,
     CancelResponse,
     ClearAudio,
@@ -25,6 +28,7 @@ from sessions.commands import (
 )
 from sessions.conversation import Conversation
 from sessions.events import (
+    AudioDelta,
     Configured,
     Event,
     ItemAdded,
@@ -35,7 +39,7 @@ from sessions.events import (
     Opened,
 )
 from sessions.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
-from sessions.playout import ClientPlayout, Playout
+from sessions.playout import Playout
 from sessions.settings import VoiceSettings
 from sessions.spoken_input import SpokenInput
 from sessions.spoken_items import SpokenItems
@@ -47,7 +51,7 @@ class VoiceSession:
     """`async with session:` runs it; `handle` takes commands and `events` gives events, each from a task of its own.
 
     `voices` maps a voice's name to the graph's output that speaks with it. `clock` gives monotonic seconds, `ids` a new
-    id for a prefix; `playout` plays the answers' audio where the client does not. Leaving the block ends every request and
+    id for a prefix; `playout` plays the answers' audio, None: the client does. Leaving the block ends every request and
     task of the session; the events end too.
     """
 
@@ -61,8 +65,9 @@ class VoiceSession:
         fence: int,
         clock: Callable[[], float],
         ids: Callable[[str], str],
-        playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
+        playout: Playout | None = None,
     ) -> None:
+        playout = playout or ClientPlayout(clock)
         self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids, playout)
         self._conversation = Conversation(settings.maximum_items)
         spoken_items = SpokenItems(self._state, self._conversation)
@@ -88,6 +93,13 @@ class VoiceSession:
         """For one reader. While it does not read, nothing but its own session waits."""
         return aiter(self._state.events)
 
+    def giving(self, event: Event) -> AbstractContextManager[None]:
+        """Around the sending of an event to the client: a client that plays for itself is then taken to play its sound."""
+        playout = self._state.playout
+        if isinstance(playout, ClientPlayout) and isinstance(event, AudioDelta):
+            return playout.giving(event)
+        return nullcontext()
+
     async def handle(self, command: Command) -> None:
         """Raises CommandRefused; the session goes on."""
         match command:
@@ -104,10 +116,25 @@ class VoiceSession:
             case ClearPlayback():
                 self._answers.cancel(None)
                 await self._answers.cut(self._answers.clear_playback())
+            case AcknowledgePlayback():
+                self._acknowledge(command)
             case Configure(config=config):
                 await self._configure(config)
             case CreateItem() | DeleteItem() | RetrieveItem() | TruncateItem():
                 await self._handle_item(command)
+
+    def _acknowledge(self, played: AcknowledgePlayback) -> None:
+        playout = self._state.playout
+        if not isinstance(playout, ClientPlayout):
+            raise CommandRefused("unsupported", "type: expected no such event, as the server plays the answers", "type")
+        if played.content_index != 0:
+            message = f"content_index: expected 0, got {played.content_index}"
+            raise CommandRefused("playback_invalid_index", message, "content_index")
+        heard_ms = playout.acknowledge(played.item_id, played.audio_ms)
+        if heard_ms is None:
+            message = f"item_id: expected an item whose sound has been sent, got {played.item_id!r}"
+            raise CommandRefused("playback_invalid_item_id", message, "item_id")
+        self._conversation.correct(played.item_id, heard_ms)
 
     async def _configure(self, config: VoiceConfig) -> None:
         if config.modality == "audio":
@@ -131,6 +158,8 @@ class VoiceSession:
                 await self._state.emit(ItemRetrieved(self._conversation.retrieve(item_id)))
             case TruncateItem(item_id=item_id, content_index=content_index, audio_end_ms=audio_end_ms):
                 heard_ms = self._conversation.truncate(item_id, content_index, audio_end_ms)
+                if isinstance(self._state.playout, ClientPlayout):
+                    self._state.playout.truncate(item_id)
                 await self._state.emit(ItemTruncated(item_id, content_index, heard_ms))
 
 

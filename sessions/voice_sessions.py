@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from engines import logs
 from engines.requests import Graph
 from sessions.manager import Attachment, Kind, SessionManager
-from sessions.playout import ClientPlayout, Playout
+from sessions.playout import Playout
 from sessions.settings import VoiceSettings
 from sessions.voice import VoiceSession
 from sessions.voice_config import VoiceConfig
@@ -41,7 +41,7 @@ class VoiceSessions:
     async def open(
         self,
         config: VoiceConfig,
-        playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
+        playout: Playout | None = None,
     ) -> AsyncGenerator[tuple[VoiceSession, Attachment], None]:
         """A running session and its first attachment. Raises SeatRefused. What the block and the session's tasks log is about
         this session. The seat is free when the block has ended, however it ends."""

@@ -59,6 +59,14 @@ class ResponseCancel(ClientEvent, frozen=True, tag="response.cancel"):
     response_id: str | None = None
 
 
+class Played(ClientEvent, frozen=True, tag="output_audio_buffer.played"):
+    """Ours, over a WebSocket alone: the client has played so much of the item by now."""
+
+    item_id: str
+    content_index: Whole
+    audio_ms: Whole
+
+
 class ClearPlayback(ClientEvent, frozen=True, tag="output_audio_buffer.clear"):
     """Over WebRTC alone."""
 
@@ -75,6 +83,7 @@ AnyClientEvent: TypeAlias = (
     | ResponseCreate
     | ResponseCancel
     | ClearPlayback
+    | Played
 )
 
 KNOWN_TYPES = (
@@ -89,6 +98,7 @@ KNOWN_TYPES = (
     "response.create",
     "response.cancel",
     "output_audio_buffer.clear",
+    "output_audio_buffer.played",
 )
 
 

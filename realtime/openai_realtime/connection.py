@@ -107,8 +107,9 @@ class Connection:
             if self._speaker is not None and isinstance(event, events.AudioDelta):
                 await self._speaker.play(event)
                 continue
-            for said in self._wire_events(event):
-                await self.say(said)
+            with self._session.giving(event):
+                for said in self._wire_events(event):
+                    await self.say(said)
             await self._note_end(event)
         raise Ended(WSCloseCode.OK, "the session has ended")
 

@@ -35,6 +35,7 @@ PlainEvent: TypeAlias = (
     | wire.ResponseCreate
     | wire.ResponseCancel
     | wire.ClearPlayback
+    | wire.Played
 )
 """Every client event but session.update, which needs the present session to become a command."""
 
@@ -62,6 +63,8 @@ def to_command(event: PlainEvent, catalogue: Catalogue, max_append_bytes: int) -
             return commands.CancelResponse(event.response_id)
         case wire.ClearPlayback():
             return commands.ClearPlayback()
+        case wire.Played():
+            return commands.AcknowledgePlayback(event.item_id, event.content_index, event.audio_ms)
 
 
 def decoded_audio(field: str, text: str, max_bytes: int) -> bytes:

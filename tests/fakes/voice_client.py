@@ -8,7 +8,7 @@ from typing import TypeVar
 from fakes.graph import FakeGraph, silence, tone
 from sessions.commands import AppendAudio, Command, CommandRefused
 from sessions.events import Event
-from sessions.playout import ClientPlayout, Playout
+from sessions.playout import Playout
 from sessions.settings import VoiceSettings
 from sessions.voice import VoiceSession
 from sessions.voice_config import TurnDetection, VoiceConfig
@@ -36,7 +36,8 @@ class VoiceClient:
 
     async def read(self) -> None:
         async for event in self.session.events():
-            self.events.append(event)
+            with self.session.giving(event):
+                self.events.append(event)
             self._news.set()
             await self.reading.wait()
 
@@ -89,7 +90,7 @@ async def talking(
     graph: FakeGraph | None = None,
     settings: VoiceSettings | None = None,
     voice_config: VoiceConfig | None = None,
-    playout: Playout = ClientPlayout(),  # noqa: B008 (it holds nothing)
+    playout: Playout | None = None,
 ) -> AsyncGenerator[VoiceClient, None]:
     """An open session and its client; checks afterwards that nothing of it is left."""
     graph = graph or FakeGraph()

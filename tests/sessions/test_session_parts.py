@@ -42,7 +42,7 @@ async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None
     third = asyncio.create_task(queue.put(ItemDeleted("3")))
     await asyncio.sleep(0)
     assert not third.done()
-    assert queue.drop(lambda event: isinstance(event, AudioCleared)) == 1
+    assert queue.drop(lambda event: isinstance(event, AudioCleared)) == [AudioCleared()]
     await third
     queue.close()
     assert [event async for event in queue] == [ItemDeleted("1"), ItemDeleted("3")]

@@ -1,0 +1,52 @@
+"""The client plays the answers for itself: what it has heard of them is reckoned."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+
+from sessions.audio_buffer import SAMPLES_PER_MS
+from sessions.events import AudioDelta
+from sessions.playback_ledger import PlaybackLedger
+from sessions.playout import Heard
+
+
+class ClientPlayout:
+    """It stops when it hears that the user speaks. Nothing can hold it back. `clock` gives monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ledger = PlaybackLedger()
+        self._cleared = 0
+
+    @property
+    def has_floor(self) -> bool:
+        """By what the client was given and the time since then, it still plays."""
+        return self._ledger.remaining_ms(self._clock()) > 0
+
+    @contextmanager
+    def giving(self, sound: AudioDelta) -> Generator[None]:
+        """Around the sending of it to the client. What is cleared meanwhile counts as not given."""
+        cleared = self._cleared
+        yield
+        if self._cleared == cleared:
+            audio_ms = len(sound.pcm) / 2 / SAMPLES_PER_MS
+            self._ledger.give(sound.response_id, sound.item_id, audio_ms, self._clock())
+
+    def acknowledge(self, item_id: str, audio_ms: int) -> int | None:
+        """What the client has played of the item by all it has said; None: it was given nothing of it."""
+        return self._ledger.acknowledge(item_id, audio_ms, self._clock())
+
+    def truncate(self, item_id: str) -> None:
+        self._ledger.truncate(item_id, self._clock())
+
+    def hold(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def clear(self) -> tuple[Heard, ...]:
+        self._cleared += 1
+        return self._ledger.stop(self._clock())
+
+    def levels(self) -> Sequence[float]:
+        return ()
