@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from engines.messages.to_gateway import Report
 from engines.requests import StageTiming
+from realtime.webrtc.hearing import HearingCollector
 from sessions.events import AnswerTiming
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -69,6 +70,8 @@ class Metrics:
         )
         self.sessions_active = Gauge("antiphon_sessions_active", "Open realtime sessions", registry=self.registry)
         self.calls_active = Gauge("antiphon_calls_active", "WebRTC calls that go on", registry=self.registry)
+        self.hearing = HearingCollector()
+        self.registry.register(self.hearing)
         self.call_connect = self._seconds("call_connect_seconds", "SDP answer to media flowing")
         self.slots_skipped = Counter(
             "antiphon_slots_skipped_total", "20 ms slots of calls in which the loop was too late to send", registry=self.registry

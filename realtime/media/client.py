@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from engines.launching.liveness import Patience
 from engines.logs import LogStyle
 from realtime.media import messages
+from realtime.media.call_codecs import CallCodec, Voice
 from realtime.media.formats import AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import HEARTBEAT_S, FailureKind
@@ -80,20 +81,22 @@ class MediaClient:
         """A job that takes an uploaded file and then gives its audio as PCM16 mono at `rate` Hz. Raises MediaFailed."""
         return self._job(self._decodes, lambda number: messages.Decode(number, rate))
 
-    def speak(self) -> AbstractAsyncContextManager[MediaJob]:
-        """A job that takes the PCM16 mono at 24 kHz of one answer; each piece that it gives is one Opus packet of 20 ms.
+    def speak(self, voice: Voice = Voice()) -> AbstractAsyncContextManager[MediaJob]:  # noqa: B008 (a frozen value)
+        """A job that takes the PCM16 mono at 24 kHz of one answer; each piece that it gives is one packet of 20 ms.
 
-        A listener hears each sample 6.5 ms late; `finish` adds the silence that brings the last one out. Raises MediaFailed.
+        A listener hears each sample up to 6.5 ms late; `finish` adds the silence that brings the last one out.
+        Raises MediaFailed.
         """
-        return self._job(self._speaks, messages.Speak)
+        return self._job(self._speaks, lambda number: messages.Speak(number, voice))
 
-    def listen(self) -> AbstractAsyncContextManager[MediaJob]:
-        """A job that takes the Opus packets of one call, one a write, and gives their sound at once as PCM16 mono at 24 kHz.
+    def listen(self, codec: CallCodec = "opus") -> AbstractAsyncContextManager[MediaJob]:
+        """A job that takes the packets of one call, one a write, and gives their sound at once as PCM16 mono at 24 kHz.
 
-        Packets may hold 2.5 to 120 ms, mono or stereo. Write b"" for each 20 ms that were lost: their sound comes with the
-        next packet, from the copy of it in there or as a guess. So it is with a packet that is damaged. Raises MediaFailed.
+        Opus packets may hold 2.5 to 120 ms, mono or stereo. `lose` and `pause` stand for what did not come: the sound of what was
+        lost comes with the next packet, from the copy of it in there or as a guess; so does that of a packet that is damaged.
+        The sound is as long as what was written. Raises MediaFailed.
         """
-        return self._job(self._listens, messages.Listen)
+        return self._job(self._listens, lambda number: messages.Listen(number, codec))
 
     @asynccontextmanager
     async def _job(self, places: "_Places", order: Callable[[int], messages.Order]) -> AsyncGenerator[MediaJob]:

@@ -33,12 +33,16 @@ class MediaJob:
 
     async def write(self, data: bytes) -> None:
         """Waits while the worker is behind. Pieces of PCM need not hold whole samples."""
-        for start in range(0, max(len(data), 1), messages.PIECE_BYTES):  # an empty piece is a lost packet
-            if self._failure is None:
-                await self._credit.acquire()
-            if self._failure is not None:
-                raise self._failure
-            self._send(messages.Data(self.number, data[start : start + messages.PIECE_BYTES]))
+        for start in range(0, len(data), messages.PIECE_BYTES):
+            await self._put(messages.Data(self.number, data[start : start + messages.PIECE_BYTES]))
+
+    async def lose(self, samples: int) -> None:
+        """In place of a packet: so many samples at 24 kHz did not come. Waits as `write` does."""
+        await self._put(messages.Lost(self.number, samples))
+
+    async def pause(self, samples: int) -> None:
+        """In place of a packet: for so many samples at 24 kHz nothing was said. Waits as `write` does."""
+        await self._put(messages.Silent(self.number, samples))
 
     def finish(self) -> None:
         """The input is complete."""
@@ -78,6 +82,13 @@ class MediaJob:
                 self._end(None)
             case messages.Failed():
                 self._end(MediaFailed(message.kind, message.message))
+
+    async def _put(self, piece: messages.Data | messages.Lost | messages.Silent) -> None:
+        if self._failure is None:
+            await self._credit.acquire()
+        if self._failure is not None:
+            raise self._failure
+        self._send(piece)
 
     def _end(self, failure: MediaFailed | None) -> None:
         self.ended = True

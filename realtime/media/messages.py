@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 
+from realtime.media.call_codecs import CallCodec, Voice
 from realtime.media.formats import AudioFormat
 
 PIECE_BYTES = 256 << 10
@@ -48,17 +49,19 @@ class Decode(msgspec.Struct, frozen=True, tag="decode"):
 
 
 class Speak(msgspec.Struct, frozen=True, tag="speak"):
-    """Open a job: PCM16 mono at 24 kHz comes in, Opus packets of 20 ms go out, each as soon as it is full."""
+    """Open a job: PCM16 mono at 24 kHz comes in, packets of 20 ms go out, each as soon as it is full."""
 
     windows: ClassVar[Windows] = SPEAK_WINDOWS
     job: int
+    voice: Voice
 
 
 class Listen(msgspec.Struct, frozen=True, tag="listen"):
-    """Open a job: Opus packets come in, an empty one for 20 ms that were lost; PCM16 mono at 24 kHz goes out at once."""
+    """Open a job: packets come in, and Lost and Silent in their places; PCM16 mono at 24 kHz goes out at once."""
 
     windows: ClassVar[Windows] = LISTEN_WINDOWS
     job: int
+    codec: CallCodec
 
 
 Order: TypeAlias = Encode | Decode | Speak | Listen
@@ -67,6 +70,20 @@ Order: TypeAlias = Encode | Decode | Speak | Listen
 class Data(msgspec.Struct, frozen=True, tag="data"):
     job: int
     data: bytes
+
+
+class Lost(msgspec.Struct, frozen=True, tag="lost"):
+    """A piece of input of Listen: `samples` at 24 kHz did not come. The next packet may bring a copy of the last of them."""
+
+    job: int
+    samples: int
+
+
+class Silent(msgspec.Struct, frozen=True, tag="silent"):
+    """A piece of input of Listen: `samples` at 24 kHz in which nothing was said."""
+
+    job: int
+    samples: int
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
@@ -87,7 +104,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     job: int
 
 
-ToWorker: TypeAlias = Order | Data | Finish | Grant | Cancel
+ToWorker: TypeAlias = Order | Data | Lost | Silent | Finish | Grant | Cancel
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

@@ -9,16 +9,14 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from realtime.media.call_codecs import BIT_RATE
 from realtime.media.opus_frames import BYTES_PER_SAMPLE, FRAME_MS, RATE_HZ
 
 MAX_PACKET_MS = 120
 """More than one packet may not hold (RFC 6716, 3.2)."""
 MAX_PACKET_BYTES = 1275
 """Of one frame."""
-BIT_RATE = 32_000
 COMPLEXITY = 5
-EXPECTED_LOSS_PERCENT = 10
-"""What in-band FEC is prepared for: the encoder spends bits on a second, coarser copy of the last frame."""
 
 _OPUS_OK = 0
 _OPUS_APPLICATION_VOIP = 2048
@@ -38,12 +36,12 @@ class OpusError(RuntimeError):
 
 
 class OpusEncoder:
-    """Mono, tuned for speech, with in-band FEC. Raises OpusError.
+    """Mono, tuned for speech, with in-band FEC when loss is expected. Raises OpusError.
 
     The codec looks `lookahead` samples ahead: a decoder gives each sample back that much later (6.5 ms).
     """
 
-    def __init__(self, rate: int = RATE_HZ, bit_rate: int = BIT_RATE) -> None:
+    def __init__(self, rate: int = RATE_HZ, bit_rate: int = BIT_RATE, expected_loss_percent: int = 10) -> None:
         self._library = _library()
         self._state = ctypes.create_string_buffer(self._library.opus_encoder_get_size(1))
         _checked(self._library.opus_encoder_init(self._state, rate, 1, _OPUS_APPLICATION_VOIP))
@@ -52,7 +50,7 @@ class OpusEncoder:
         self._set(_SET_BITRATE, bit_rate)
         self._set(_SET_COMPLEXITY, COMPLEXITY)
         self._set(_SET_INBAND_FEC, 1)
-        self._set(_SET_PACKET_LOSS_PERCENT, EXPECTED_LOSS_PERCENT)
+        self._set(_SET_PACKET_LOSS_PERCENT, expected_loss_percent)
 
     @property
     def lookahead(self) -> int:

@@ -7,37 +7,42 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import Generic, TypeAlias, TypeVar
 
 from av.error import FFmpegError
 
 from realtime.media import messages
+from realtime.media.call_codecs import CallCodec
 from realtime.media.decoding import MAX_FILE_BYTES, NotAudio, decoded
 from realtime.media.encoding import BYTES_PER_SAMPLE, encoder_for
-from realtime.media.messages import Ended, Failed, FailureKind, Output, Taken
+from realtime.media.g711_stream import G711Listener, G711Speaker
+from realtime.media.messages import Ended, Failed, FailureKind, Lost, Output, Silent, Taken
 from realtime.media.opus import OpusError
 from realtime.media.opus_stream import OpusListener, OpusSpeaker
 
 log = logging.getLogger(__name__)
 
 Send = Callable[[messages.ToGateway], None]
+Heard: TypeAlias = bytes | Lost | Silent
+Input = TypeVar("Input", bytes, Heard)
 
 
 class Cancelled(Exception):
     """The gateway no longer wants this job."""
 
 
-class Transcode(ABC):
+class Transcode(ABC, Generic[Input]):
     """`deliver`, `grant` and `cancel` come from the reader's thread; `run` is the job's own thread."""
 
     def __init__(self, order: messages.Order, send: Send) -> None:
         self._number = order.job
         self._send = send
-        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()  # bounded by the input window on the sender's side
+        self._inbox: queue.SimpleQueue[Input | None] = queue.SimpleQueue()  # bounded by the input window on the sender's side
         self._credit = threading.Semaphore(order.windows.output)
         self._cancelled = False
         self._busy_since: float | None = time.monotonic()
 
-    def deliver(self, data: bytes | None) -> None:
+    def deliver(self, data: Input | None) -> None:
         self._inbox.put(data)
 
     def grant(self) -> None:
@@ -69,7 +74,7 @@ class Transcode(ABC):
     @abstractmethod
     def _work(self) -> None: ...
 
-    def _take(self) -> bytes | None:
+    def _take(self) -> Input | None:
         """The next piece of input; None after the last."""
         self._busy_since = None
         data = self._inbox.get()
@@ -93,7 +98,7 @@ class Transcode(ABC):
         return Failed(self._number, kind, message)
 
 
-class Encoding(Transcode):
+class Encoding(Transcode[bytes]):
     def __init__(self, order: messages.Encode, send: Send) -> None:
         super().__init__(order, send)
         self._order = order
@@ -109,7 +114,7 @@ class Encoding(Transcode):
         self._give(_cut(encoder.finish()))
 
 
-class Decoding(Transcode):
+class Decoding(Transcode[bytes]):
     """Waits for the whole file, since some formats keep their index at the end."""
 
     def __init__(self, order: messages.Decode, send: Send) -> None:
@@ -125,24 +130,58 @@ class Decoding(Transcode):
         self._give(decoded(upload.getvalue(), self._order.rate))
 
 
-class Speaking(Transcode):
+class Speaking(Transcode[bytes]):
+    def __init__(self, order: messages.Speak, send: Send) -> None:
+        super().__init__(order, send)
+        self._voice = order.voice
+
     def _work(self) -> None:
-        speaker = OpusSpeaker()
+        voice = self._voice
+        speaker = OpusSpeaker(voice) if voice.codec == "opus" else G711Speaker(voice.codec)
         while (pcm := self._take()) is not None:
             self._give(speaker.speak(pcm))
         self._give(speaker.finish())
 
 
-class Listening(Transcode):
+class Listening(Transcode[Heard]):
+    def __init__(self, order: messages.Listen, send: Send) -> None:
+        super().__init__(order, send)
+        self._codec: CallCodec = order.codec
+
     def _work(self) -> None:
-        listener = OpusListener()
+        listener = OpusListener() if self._codec == "opus" else G711Listener(self._codec)
         try:
-            while (packet := self._take()) is not None:
-                self._give(listener.hear(packet))
+            while (heard := self._take()) is not None:
+                self._give(_sound(listener, heard))
             self._give(listener.finish())
         finally:
             if listener.damaged:
                 log.warning("job %d: %d packets were no Opus and count as lost", self._number, listener.damaged)
+
+
+Job: TypeAlias = Encoding | Decoding | Speaking | Listening
+
+
+def transcode(order: messages.Order, send: Send) -> Job:
+    match order:
+        case messages.Encode():
+            return Encoding(order, send)
+        case messages.Decode():
+            return Decoding(order, send)
+        case messages.Speak():
+            return Speaking(order, send)
+        case messages.Listen():
+            return Listening(order, send)
+
+
+def _sound(listener: OpusListener | G711Listener, heard: Heard) -> Iterable[bytes]:
+    match heard:
+        case Lost():
+            return listener.lose(heard.samples)
+        case Silent():
+            return listener.pause(heard.samples)
+        case _:
+            return listener.hear(heard)
 
 
 def _cut(data: bytes) -> Iterable[bytes]:

@@ -19,10 +19,11 @@ from engines import logs
 from engines.messages.framing import frame
 from realtime.media import messages
 from realtime.media.messages import Failed, FailureKind
-from realtime.media.transcodes import Decoding, Encoding, Listening, Speaking, Transcode
+from realtime.media.transcodes import Job, Listening, Speaking, transcode
 from realtime.priority import CODEC, ask_for_priority
 
 log = logging.getLogger(__name__)
+
 
 MAX_DATA_BYTES = 2 << 30
 """Address space for data: the last fence against a file that makes a codec allocate without end."""
@@ -66,7 +67,7 @@ class MediaWorker:
         self._link = link
         self._first = first
         self._busy_limit_s = busy_limit_s
-        self._jobs: dict[int, Transcode] = {}
+        self._jobs: dict[int, Job] = {}
         self._stuck = 0
 
     def serve(self) -> None:
@@ -79,16 +80,13 @@ class MediaWorker:
 
     def _take(self, message: messages.ToWorker) -> None:
         match message:
-            case messages.Encode():
-                self._start(message.job, Encoding(message, self._link.send))
-            case messages.Decode():
-                self._start(message.job, Decoding(message, self._link.send))
-            case messages.Speak():
-                self._start(message.job, Speaking(message, self._link.send))
-            case messages.Listen():
-                self._start(message.job, Listening(message, self._link.send))
+            case messages.Encode() | messages.Decode() | messages.Speak() | messages.Listen():
+                self._start(message.job, transcode(message, self._link.send))
             case messages.Data():
                 self._deliver(message.job, message.data)
+            case messages.Lost() | messages.Silent():
+                if isinstance(job := self._jobs.get(message.job), Listening):
+                    job.deliver(message)
             case messages.Finish():
                 self._deliver(message.job, None)
             case messages.Grant():
@@ -98,7 +96,7 @@ class MediaWorker:
                 if (job := self._jobs.get(message.job)) is not None:
                     job.cancel()
 
-    def _start(self, number: int, job: Transcode) -> None:
+    def _start(self, number: int, job: Job) -> None:
         self._jobs[number] = job
         threading.Thread(target=self._run, args=(number, job), daemon=True, name=f"job-{number}").start()
 
@@ -106,7 +104,7 @@ class MediaWorker:
         if self._first:
             ask_for_priority(CODEC)
 
-    def _run(self, number: int, job: Transcode) -> None:
+    def _run(self, number: int, job: Job) -> None:
         if isinstance(job, Speaking | Listening):
             self._be_first()
         end = job.run()
@@ -131,7 +129,7 @@ class MediaWorker:
                 log.error("%d codecs have not come back; the media worker ends itself", self._stuck)
                 os._exit(1)
 
-    def _give_up(self, number: int, job: Transcode) -> None:
+    def _give_up(self, number: int, job: Job) -> None:
         self._stuck += 1
         job.cancel()
         message = f"the codec has not come back for {self._busy_limit_s:g} s"

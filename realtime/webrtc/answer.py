@@ -1,11 +1,15 @@
-"""The SDP answer (JSEP, RFC 8829): one Opus stream, mono, with in-band error correction; one data channel; the rest rejected."""
+"""The SDP answer (JSEP, RFC 8829): one stream of sound; one data channel; the rest rejected."""
 
 import ipaddress
 
 import msgspec
 
+from realtime.media.call_codecs import CallCodec
 from realtime.webrtc.offer import Fingerprint, Offer, Section
+from realtime.webrtc.offered_sound import OfferedSound
 
+_NAMES: dict[CallCodec, str] = {"opus": "opus/48000/2", "pcmu": "PCMU/8000", "pcma": "PCMA/8000"}
+_COMFORT_NOISE = "CN/8000"
 OPUS = "minptime=10;useinbandfec=1;stereo=0;sprop-stereo=0;maxaveragebitrate=32000"
 """What we like to receive (RFC 7587, 6.1). Without `useinbandfec` browsers send no redundancy, and each loss is a hole."""
 PTIME_MS = 20
@@ -43,19 +47,24 @@ def write_answer(offer: Offer, ours: Ours) -> str:
 
 
 def _audio(section: Section, offer: Offer, ours: Ours) -> list[str]:
-    number = offer.payload_type
+    sound = offer.sound
     return [
-        f"m=audio {ours.port} {section.profile} {number}",
+        f"m=audio {ours.port} {section.profile} {' '.join(str(number) for number, _ in _encodings(sound))}",
         *_transport(section, offer, ours),
         f"a={offer.direction}",
         "a=msid:antiphon voice",
         "a=rtcp:9 IN IP4 0.0.0.0",
         "a=rtcp-mux",
-        f"a=rtpmap:{number} opus/48000/2",
-        f"a=fmtp:{number} {OPUS}",
+        *(f"a=rtpmap:{number} {encoding}" for number, encoding in _encodings(sound)),
+        *([f"a=fmtp:{sound.payload_type} {OPUS}"] if sound.codec == "opus" else []),
         f"a=ptime:{PTIME_MS}",
         f"a=ssrc:{ours.ssrc} cname:{ours.cname}",
     ]
+
+
+def _encodings(sound: OfferedSound) -> list[tuple[int, str]]:
+    comfort = [] if sound.comfort_noise is None else [(sound.comfort_noise, _COMFORT_NOISE)]
+    return [(sound.payload_type, _NAMES[sound.codec]), *comfort]
 
 
 def _channel(section: Section, offer: Offer, ours: Ours) -> list[str]:

@@ -1,4 +1,4 @@
-"""The audio of a call in RTP and RTCP: one Opus stream each way, and truthful reports about both (RFC 3550)."""
+"""The audio of a call in RTP and RTCP: one stream each way, and truthful reports about both (RFC 3550)."""
 
 import asyncio
 import contextlib
@@ -20,14 +20,20 @@ from aiortc.rtp import (
     RtcpSrPacket,
 )
 
-from realtime.media.opus_frames import CLOCK_HZ
+from realtime.webrtc.codec_facts import FACTS
 from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.offer import Offer
 from realtime.webrtc.packets import AudioPacket, Outgoing, PacketSource
-from realtime.webrtc.rtp import Reception, read_rtp, write_rtp
+from realtime.webrtc.rtp import Reception, RtpPacket, read_rtp, write_rtp
 
 REPORT_INTERVAL_S = 1.0
 """On average; each is drawn from half to one and a half of it, so that reports of many calls do not fall together."""
+SILENT_S = 0.5
+"""A stream from which nothing has come for so long makes room for another one."""
+UNTOLD_LOSS = 0.1
+"""What is expected of a client that has not reported yet."""
+LOSS_REPORTS = 4
+"""What was lost is a mean over about so many reports."""
 NTP_EPOCH_S = 2_208_988_800
 _CNAME = 1
 
@@ -45,12 +51,18 @@ class AudioStreams:
     def __init__(self, offer: Offer, on_packet: Callable[[AudioPacket], None]) -> None:
         self.ssrc = secrets.randbits(32)
         self.cname = secrets.token_hex(8)
-        self._payload_type = offer.payload_type
+        self._payload_type = offer.sound.payload_type
+        self._comfort_noise = offer.sound.comfort_noise
+        self._clock_hz = FACTS[offer.sound.codec].clock_hz
         self._sends = offer.direction in ("sendrecv", "sendonly")
         self._receives = offer.direction in ("sendrecv", "recvonly")
         self._on_packet = on_packet
         self._remote_ssrc: int | None = None
-        self._reception = Reception()
+        self._stream = 0
+        self._heard_s = 0.0
+        self._reception = Reception(self._clock_hz)
+        self.reported_loss = UNTOLD_LOSS
+        """Part of what was sent lately that did not reach the client, 0 to 1, as it reports."""
         self._sender_report: _SenderReport | None = None
         # the lower half: a first wrap that is lost would confuse SRTP's roll-over counter
         self._sequence = secrets.randbits(15)
@@ -60,16 +72,30 @@ class AudioStreams:
         self._last_sent: tuple[int, float] = (0, 0.0)
 
     def receive(self, data: bytes) -> None:
-        """Anything but Opus is left out: comfort noise, telephone events. So is a second stream beside the first."""
-        packet = read_rtp(data)
-        if packet is None or packet.payload_type != self._payload_type or not self._receives:
+        """A second stream beside the first is left out, until the first has fallen silent. What is numbered along with the
+        sound and is none (telephone events) is passed on empty."""
+        packet, now_s = read_rtp(data), time.monotonic()
+        if packet is None or not self._receives:
             return
-        if self._remote_ssrc is None:
-            self._remote_ssrc = packet.ssrc
-            self._reception = Reception()
-        if packet.ssrc == self._remote_ssrc:
-            self._reception.add(packet.audio.sequence, packet.audio.timestamp, time.monotonic())
-            self._on_packet(packet.audio)
+        if packet.ssrc != self._remote_ssrc:
+            if packet.payload_type != self._payload_type or (self._remote_ssrc is not None and now_s - self._heard_s < SILENT_S):
+                return
+            self._begin(packet.ssrc)
+        self._heard_s = now_s
+        self._reception.add(packet.audio.sequence, packet.audio.timestamp, now_s)
+        self._on_packet(self._told(packet))
+
+    def _told(self, packet: RtpPacket) -> AudioPacket:
+        if packet.payload_type == self._payload_type:
+            return packet.audio._replace(stream=self._stream)
+        comfort = packet.payload_type == self._comfort_noise
+        return packet.audio._replace(stream=self._stream, payload=b"", comfort_noise=comfort)
+
+    def _begin(self, ssrc: int) -> None:
+        self._remote_ssrc = ssrc
+        self._stream += 1
+        self._reception = Reception(self._clock_hz)
+        self._sender_report = None
 
     def receive_report(self, data: bytes) -> None:
         try:
@@ -77,6 +103,8 @@ class AudioStreams:
         except ValueError:
             return
         for packet in packets:
+            if isinstance(packet, RtcpRrPacket | RtcpSrPacket):
+                self._note_loss(packet.reports)
             match packet:
                 case RtcpSrPacket(ssrc=ssrc) if ssrc == self._remote_ssrc:
                     middle = packet.sender_info.ntp_timestamp >> 16 & 0xFFFF_FFFF
@@ -103,6 +131,11 @@ class AudioStreams:
             with contextlib.suppress(ConnectionError):
                 await link.send(bytes(RtcpByePacket([self.ssrc])))
 
+    def _note_loss(self, reports: list[RtcpReceiverInfo]) -> None:
+        for report in reports:
+            if report.ssrc == self.ssrc:
+                self.reported_loss += (report.fraction_lost / 256 - self.reported_loss) / LOSS_REPORTS
+
     def _packet(self, outgoing: Outgoing) -> bytes:
         audio = AudioPacket(self._sequence, (self._origin + outgoing.timestamp) & 0xFFFF_FFFF, outgoing.payload)
         data = write_rtp(self.ssrc, self._payload_type, marker=self._sent_packets == 0, audio=audio)
@@ -124,7 +157,7 @@ class AudioStreams:
         now_s = time.time()
         return RtcpSenderInfo(
             ntp_timestamp=int((now_s + NTP_EPOCH_S) * (1 << 32)),
-            rtp_timestamp=(timestamp + int((now_s - sent_s) * CLOCK_HZ)) & 0xFFFF_FFFF,
+            rtp_timestamp=(timestamp + int((now_s - sent_s) * self._clock_hz)) & 0xFFFF_FFFF,
             packet_count=self._sent_packets & 0xFFFF_FFFF,
             octet_count=self._sent_bytes & 0xFFFF_FFFF,
         )

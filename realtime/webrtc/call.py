@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from realtime.context import AppContext
 from realtime.errors import SERVER, ErrorBody, Refusal
+from realtime.media.call_codecs import Voice
 from realtime.openai_realtime import server_events
 from realtime.openai_realtime.connection import Connection
 from realtime.openai_realtime.server_events import ServerEvent
@@ -20,6 +21,8 @@ from realtime.webrtc.offer import Offer
 from realtime.webrtc.pacer import Pacer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.playout import Playout
+from realtime.webrtc.trickle import Fragment, check_session
+from realtime.webrtc.turn import with_relay
 from sessions.commands import AppendAudio, CommandRefused
 from sessions.manager import SeatRefused
 from sessions.voice import VoiceSession
@@ -45,13 +48,19 @@ class Call:
         self._mailbox = Mailbox()
         self._tasks = asyncio.TaskGroup()
         playout = Playout(self._playback_started, self._playback_stopped, context.metrics.slots_dry.inc)
-        self._loudspeaker = Loudspeaker(context.call_media, playout, self._spawn, self._sound_lost)
-        self._microphone = Microphone(context.call_media)
-        pacer = Pacer(playout, context.metrics.slots_skipped.inc)
-        self._peer = Peer(context.settings.webrtc, pacer, self._microphone.arrived, self._mailbox.arrived)
+        self._loudspeaker = Loudspeaker(context.call_media, playout, self._spawn, self._sound_lost, self._voice)
+        sound = offer.sound
+        self._microphone = Microphone(context.call_media, sound.codec)
+        pacer = Pacer(playout, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
+        self._peer = Peer(with_relay(context.settings.webrtc, context.turn), pacer, self._microphone.arrived, self._mailbox.arrived)
 
     def hang_up(self) -> None:
         self._hung_up.set()
+
+    async def trickle(self, fragment: Fragment) -> None:
+        """Raises Refusal (422)."""
+        check_session(fragment, self._offer.ice_username)
+        await self._peer.add_candidates(fragment.candidates)
 
     async def run(self) -> None:
         """Until one side ends it. Then nothing of it is left."""
@@ -112,7 +121,11 @@ class Call:
                 await session.handle(AppendAudio(pcm))
 
         await self._peer.connected.wait()
-        await self._microphone.run(append)
+        with self._context.metrics.hearing.of_call(self._microphone.statistics):
+            await self._microphone.run(append)
+
+    def _voice(self) -> Voice:
+        return self._offer.sound.voice(self._peer.reported_loss)
 
     async def _tell_notices(self, connection: Connection) -> NoReturn:
         while True:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 
+from realtime.media.call_codecs import Voice
 from realtime.media.client import MediaClient
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.together import together
@@ -30,7 +31,8 @@ class _Voice:
 class Loudspeaker:
     """The speaker of a connection and the playout of its session.
 
-    `spawn` starts a task that the call owns; `failed` is told why an answer's sound was lost. What has been cleared stays silent:
+    `spawn` starts a task that the call owns; `failed` is told why an answer's sound was lost;
+    `voice` says how the next answer is to be encoded. What has been cleared stays silent:
     its encoder is gone, and sound that still comes of it is dropped.
     """
 
@@ -40,11 +42,13 @@ class Loudspeaker:
         playout: Playout,
         spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
         failed: Callable[[str], None],
+        voice: Callable[[], Voice] = Voice,
     ) -> None:
         self._media = media
         self._playout = playout
         self._spawn = spawn
         self._failed = failed
+        self._voice = voice
         self._voices: dict[str, _Voice] = {}
         self._unfinished: set[str] = set()
         """Answers that have begun to sound and of which more may come."""
@@ -97,7 +101,7 @@ class Loudspeaker:
 
     async def _speak(self, response_id: str, voice: _Voice) -> None:
         try:
-            async with self._media.speak() as job:
+            async with self._media.speak(self._voice()) as job:
                 await together(_feed(job, voice.sound), self._collect(job, response_id))
         except MediaFailed as failure:
             self._mute |= {response_id} & self._unfinished

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from realtime.errors import Refusal, shown
+from realtime.webrtc.offered_sound import OfferedSound, read_sound
 
 MAX_OFFER_CHARACTERS = 64 << 10
 MAX_SECTIONS = 32
@@ -28,7 +29,6 @@ _CANDIDATE_TYPES = {"host", "srflx", "prflx", "relay"}
 
 _SECTION = re.compile(r"m=([a-z]{1,20}) ([0-9]{1,5})(?:/[0-9]{1,5})? ([A-Za-z0-9/]{1,40})((?: [!-~]{1,40}){1,200})")
 _MID = re.compile(r"[!-~]{1,32}")
-_OPUS = re.compile(r"([0-9]{1,3}) opus/48000/2", re.IGNORECASE)
 _USERNAME = re.compile(r"[A-Za-z0-9+/]{4,256}")
 _PASSWORD = re.compile(r"[A-Za-z0-9+/]{22,256}")
 _FINGERPRINT = re.compile(r"(sha-256|sha-384|sha-512) ([0-9A-F]{2}(?::[0-9A-F]{2})*)", re.IGNORECASE)
@@ -62,7 +62,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client offers, as far as this server takes it up: one Opus stream and one data channel over one transport."""
+    """What the client offers, as far as this server takes it up: one stream of sound and one data channel over one transport."""
 
     sections: tuple[Section, ...]
     audio: int
@@ -72,7 +72,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """The mids taken up, in the order of the client's BUNDLE group; empty when it has none."""
     direction: Direction
     """Ours."""
-    payload_type: int
+    sound: OfferedSound
     setup: Setup
     """Our side of the DTLS handshake."""
     ice_username: str
@@ -107,24 +107,24 @@ class OfferRefused(Refusal):
 def read_offer(sdp: str) -> Offer:
     """Raises Refusal (400, `invalid_offer`), and nothing else whatever the text."""
     session, media = _split(sdp)
-    audio = _audio(media)
+    audio, sound = _audio(media)
     channel = _channel(media)
     taken = [media[audio]] if channel is None else [media[audio], media[channel]]
-    sound, data = taken[0].attributes, taken[-1].attributes
-    if "rtcp-mux" not in sound:
+    heard, data = taken[0].attributes, taken[-1].attributes
+    if "rtcp-mux" not in heard:
         raise OfferRefused("a=rtcp-mux", "it in the audio section", None)
     return Offer(
         sections=tuple(block.section for block in media),
         audio=audio,
         channel=channel,
         bundle=_bundle(session, [block.section.mid for block in taken]),
-        direction=_direction(sound, session),
-        payload_type=_payload_type(media[audio]),
-        setup=_setup(_inherited("setup", sound, session)),
-        ice_username=_matching("ice-ufrag", _USERNAME, "4 to 256 letters and digits", sound, session),
-        ice_password=_matching("ice-pwd", _PASSWORD, "22 to 256 letters and digits", sound, session),
+        direction=_direction(heard, session),
+        sound=sound,
+        setup=_setup(_inherited("setup", heard, session)),
+        ice_username=_matching("ice-ufrag", _USERNAME, "4 to 256 letters and digits", heard, session),
+        ice_password=_matching("ice-pwd", _PASSWORD, "22 to 256 letters and digits", heard, session),
         ice_lite="ice-lite" in session,
-        fingerprints=_fingerprints(sound.get("fingerprint", []) + session.get("fingerprint", [])),
+        fingerprints=_fingerprints(heard.get("fingerprint", []) + session.get("fingerprint", [])),
         candidates=next((found for block in taken if (found := _candidates(block.attributes))), ()),
         sctp_port=_number(data, "sctp-port", DEFAULT_SCTP_PORT, 65_535),
         max_message_bytes=_number(data, "max-message-size", DEFAULT_MAX_MESSAGE_BYTES, 1 << 33),
@@ -172,8 +172,8 @@ def _in_use(block: _Media) -> bool:
     return block.port != 0 or "bundle-only" in block.attributes
 
 
-def _audio(media: list[_Media]) -> int:
-    """The place of the first section that carries Opus over SRTP."""
+def _audio(media: list[_Media]) -> tuple[int, OfferedSound]:
+    """The place of the first section that carries Opus over SRTP, or else of the first with G.711, and its codec."""
     used = [(place, block) for place, block in enumerate(media) if _in_use(block)]
     heard = [(place, block) for place, block in used if block.section.kind == "audio"]
     if not heard:
@@ -181,26 +181,16 @@ def _audio(media: list[_Media]) -> int:
     secure = [(place, block) for place, block in heard if block.section.profile in _SECURE_RTP]
     if not secure:
         raise OfferRefused("m=audio", "UDP/TLS/RTP/SAVPF", [block.section.profile for _, block in heard])
-    for place, block in secure:
-        if _opus(block) is not None:
-            return place
-    raise OfferRefused("a=rtpmap", "opus/48000/2", [value for _, block in secure for value in block.attributes.get("rtpmap", [])])
+    known = [(place, sound) for place, block in secure if (sound := _sound(block)) is not None]
+    if not known:
+        rtpmaps = [value for _, block in secure for value in block.attributes.get("rtpmap", [])]
+        raise OfferRefused("a=rtpmap", "opus/48000/2, PCMU/8000 or PCMA/8000", rtpmaps)
+    return min(known, key=lambda found: found[1].codec != "opus")
 
 
-def _opus(block: _Media) -> int | None:
-    """The payload type of Opus; types that RTCP's packets could be mistaken for do not count (RFC 5761, section 4)."""
-    formats = block.section.formats.split()
-    for value in block.attributes.get("rtpmap", []):
-        match = _OPUS.fullmatch(value)
-        if match and match[1] in formats and int(match[1]) < 128 and not 64 <= int(match[1]) < 96:
-            return int(match[1])
-    return None
-
-
-def _payload_type(audio: _Media) -> int:
-    found = _opus(audio)
-    assert found is not None, "a section without Opus is not taken up"
-    return found
+def _sound(block: _Media) -> OfferedSound | None:
+    known = block.attributes
+    return read_sound(block.section.formats.split(), known.get("rtpmap", []), known.get("fmtp", []))
 
 
 def _channel(media: list[_Media]) -> int | None:

@@ -4,16 +4,23 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from realtime.media.opus_frames import FRAME_MS, OPUS_SILENCE, TICKS_PER_FRAME
+from realtime.media.call_codecs import CallCodec
+from realtime.media.opus_frames import FRAME_MS
+from realtime.webrtc.codec_facts import FACTS
 from realtime.webrtc.packets import Outgoing
 from realtime.webrtc.playout import Playout
 
 SLOT_S = FRAME_MS / 1000
+PAUSE_SLOTS = 20
+"""Where silence need not be sent, one packet in 400 ms says that the call goes on (RFC 7587, 3.1.3)."""
 
 
 class Pacer:
     """A packet source for a peer. A slot that the loop was too late for is skipped: the sound goes on in the next one, and
-    the timestamps show the gap for what it is. `skipped` is told how many. `clock` gives monotonic seconds."""
+    the timestamps show the gap for what it is. `skipped` is told how many. `clock` gives monotonic seconds.
+
+    `sparing`: of the silence between answers only a packet here and there is sent.
+    """
 
     def __init__(
         self,
@@ -21,16 +28,32 @@ class Pacer:
         skipped: Callable[[float], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
+        codec: CallCodec = "opus",
+        sparing: bool = False,
     ) -> None:
         self._playout = playout
         self._skipped = skipped
         self._clock = clock
         self._sleep = sleep
+        self._facts = FACTS[codec]
+        self._ticks_per_slot = self._facts.clock_hz * FRAME_MS // 1000
+        self._sparing = sparing
         self._began_at: float | None = None
         self._slot = -1
+        self._silent_slots = 0
 
     async def next(self) -> Outgoing:
-        """Returns when the next slot begins."""
+        """Returns when the next slot begins, or the next in which there is something to send."""
+        while True:
+            await self._next_slot()
+            sound = self._playout.next()
+            self._silent_slots = self._silent_slots + 1 if sound is None else 0
+            payload = sound or self._silence()
+            if payload is not None:
+                return Outgoing(payload, self._slot * self._ticks_per_slot)
+
+    async def _next_slot(self) -> None:
         if self._began_at is None:
             self._began_at = self._clock()
         self._slot += 1
@@ -40,7 +63,12 @@ class Pacer:
             self._slot += missed
             self._skipped(missed)
         await self._sleep(max(0.0, self._due() - self._clock()))
-        return Outgoing(self._playout.next() or OPUS_SILENCE, self._slot * TICKS_PER_FRAME)
+
+    def _silence(self) -> bytes | None:
+        """First the end of the sound, then the word that nothing comes; None: nothing."""
+        if not self._sparing or self._silent_slots == 1:
+            return self._facts.silence
+        return self._facts.pause if self._silent_slots % PAUSE_SLOTS == 2 else None
 
     def _due(self) -> float:
         return (self._began_at or 0.0) + self._slot * SLOT_S

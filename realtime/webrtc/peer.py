@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from realtime.together import together
 from realtime.webrtc.answer import Ours, write_answer
-from realtime.webrtc.audio_streams import AudioStreams
+from realtime.webrtc.audio_streams import UNTOLD_LOSS, AudioStreams
 from realtime.webrtc.channel import MAX_MESSAGE_BYTES, ChannelClosed, EventsChannel, MessageTooLarge
 from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.ice import IceLink
@@ -54,6 +54,7 @@ class Peer:
         self._on_packet = on_packet
         self._on_message = on_message
         self._stop = asyncio.Event()
+        self._streams: AudioStreams | None = None
         self._channel: EventsChannel | None = None
         self._life: asyncio.Task[None] | None = None
 
@@ -71,7 +72,7 @@ class Peer:
             raise
         streams = AudioStreams(offer, self._on_packet)
         link = SecureLink(ice, offer, self._liveness, streams.receive, streams.receive_report)
-        self._ice = ice
+        self._ice, self._streams = ice, streams
         self.has_channel = offer.has_channel
         if offer.has_channel:
             self._channel = EventsChannel(link, offer, self._on_message, self.channel_open)
@@ -82,6 +83,11 @@ class Peer:
         """Addresses at which the client is besides those that it offered. Ignored before `answer`."""
         if self._ice is not None:
             await self._ice.add_candidates(candidates)
+
+    @property
+    def reported_loss(self) -> float:
+        """Part of what was sent lately that did not reach the client, 0 to 1."""
+        return UNTOLD_LOSS if self._streams is None else self._streams.reported_loss
 
     def silent_s(self) -> float:
         """Since the last sign of life: sound, reports, data, checks, answers to ours. After 1 s the client is asked."""

@@ -3,7 +3,6 @@
 import struct
 from typing import NamedTuple
 
-from realtime.media.opus_frames import CLOCK_HZ
 from realtime.webrtc.packets import AudioPacket
 
 _FIXED = struct.Struct("!BBHLL")
@@ -51,9 +50,10 @@ class ReceptionReport(NamedTuple):
 
 
 class Reception:
-    """What was received of one stream (RFC 3550, A.1, A.3, A.8)."""
+    """What was received of one stream (RFC 3550, A.1, A.3, A.8). `clock_hz`: of its time stamps."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock_hz: int) -> None:
+        self._clock_hz = clock_hz
         self._first: int | None = None
         self._highest = 0
         self._received = 0
@@ -88,7 +88,7 @@ class Reception:
         self._transit = None
 
     def _add_transit(self, timestamp: int, arrived_s: float) -> None:
-        transit = (int(arrived_s * CLOCK_HZ) - timestamp) & 0xFFFF_FFFF
+        transit = (int(arrived_s * self._clock_hz) - timestamp) & 0xFFFF_FFFF
         if self._transit is not None:
             change = (transit - self._transit + 0x8000_0000 & 0xFFFF_FFFF) - 0x8000_0000
             self._jitter += (abs(change) - self._jitter) / 16

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import recordings
 from fakes import foreign_opus, sounds
 from realtime.media.opus import OpusDecoder
+from realtime.media.opus_frames import packet_ticks
 from realtime.media.opus_stream import OpusListener, OpusSpeaker
 
 DELAY_SAMPLES = 156
@@ -28,7 +29,11 @@ def spoken(pcm: bytes, piece_bytes: int = 9_600) -> list[bytes]:
 def heard(packets: list[bytes]) -> Sound:
     """b"" for a packet that was lost."""
     listener = OpusListener()
-    return sound([pcm for packet in packets for pcm in listener.hear(packet)] + list(listener.finish()))
+    return sound([pcm for packet in packets for pcm in told(listener, packet)] + list(listener.finish()))
+
+
+def told(listener: OpusListener, packet: bytes) -> list[bytes]:
+    return list(listener.hear(packet) if packet else listener.lose(FRAME_SAMPLES))
 
 
 def sound(pieces: list[bytes]) -> Sound:
@@ -95,21 +100,51 @@ def test_the_copy_in_the_next_packet_beats_a_guess_and_a_guess_beats_silence(sen
     assert guess_error < -0.2  # silence is at 0 dB
 
 
-def test_what_was_lost_comes_with_the_next_packet_and_the_rest_at_once() -> None:
+def test_what_was_lost_comes_with_the_next_packet() -> None:
     packets = spoken(sounds.sine(1).tobytes())
     listener = OpusListener()
     given = [packets[0], packets[1], b"", packets[3], b"", b"", b"", packets[7], packets[8]]
-    came = [[len(pcm) // 2 for pcm in listener.hear(packet)] for packet in given]
-    assert came == [[480], [480], [], [480, 480], [], [480], [480], [480, 480], [480]]
-    assert [list(map(len, listener.hear(b""))), list(map(len, listener.finish()))] == [[], [960]]
+    came = [[len(pcm) // 2 for pcm in told(listener, packet)] for packet in given]
+    assert came == [[480], [480], [], [480, 480], [], [], [], [960, 480, 480], [480]]
+    assert [told(listener, b""), list(map(len, listener.finish()))] == [[], [960]]
+
+
+@pytest.mark.parametrize("lost", [1, 479, 481, 2_881, 24_000, 60_007])
+def test_a_loss_of_any_length_is_as_long_as_it_was_and_ends_in_silence_and_the_copy(lost: int) -> None:
+    packets = spoken(sounds.sine(1).tobytes())
+    listener = OpusListener()
+    for packet in packets[:20]:
+        list(listener.hear(packet))
+    assert list(listener.lose(lost)) == []
+    out = sound(list(listener.hear(packets[22])))
+    assert len(out) == lost + FRAME_SAMPLES
+    between = out[2_880 : lost - FRAME_SAMPLES]
+    assert not between.any()
+    assert lost < FRAME_SAMPLES or level_db(out[-2 * FRAME_SAMPLES :]) > 70
+
+
+def test_a_long_guess_fades_into_silence() -> None:
+    listener = OpusListener()
+    for packet in spoken(sounds.sine(1).tobytes())[:20]:
+        list(listener.hear(packet))
+    list(listener.lose(9_600))
+    out = sound(list(listener.pause(480)))
+    assert np.abs(out[2_870:2_880]).max() < 0.05 * np.abs(out[2_000:2_400]).max()
+    assert not out[2_880:].any()
+
+
+@pytest.mark.parametrize("samples", [1, 480, 24_001])
+def test_a_pause_is_silence_of_its_length(samples: int) -> None:
+    listener = OpusListener()
+    list(listener.hear(spoken(sounds.sine(1).tobytes())[0]))
+    assert b"".join(listener.pause(samples)) == bytes(2 * samples)
 
 
 def test_a_long_packet_brings_the_copy_of_a_long_one() -> None:
-    """Three times 20 ms are lost when one packet of 60 ms is."""
     packets = foreign_opus.packets(sounds.sine(1.2, 440, 48_000), 60)
     listener = OpusListener()
     list(listener.hear(packets[0]))
-    assert [list(listener.hear(b"")) for _ in range(3)] == [[], [], []]
+    assert list(listener.lose(1_440)) == []
     assert [len(pcm) // 2 for pcm in listener.hear(packets[2])] == [1_440, 1_440]
 
 
@@ -118,7 +153,7 @@ def test_a_damaged_packet_counts_as_lost() -> None:
     listener = OpusListener()
     pieces: list[bytes] = []
     for index, packet in enumerate(packets):
-        pieces += listener.hear(b"\xff\x00" if index % 10 == 5 else packet)
+        pieces += listener.hear(b"\xf2\xff" if index % 10 == 5 else packet)
     out = sound(pieces)
     assert listener.damaged == 5
     assert len(out) == len(packets) * FRAME_SAMPLES
@@ -129,10 +164,11 @@ GOOD = spoken(sounds.sine(0.2).tobytes())
 
 
 @given(st.lists(st.one_of(st.just(b""), st.binary(max_size=60), st.sampled_from(GOOD)), max_size=20))
-def test_no_sequence_breaks_the_listener_or_makes_it_talk_without_end(packets: list[bytes]) -> None:
-    listener = OpusListener()
+def test_what_comes_out_is_as_long_as_what_came_in_whatever_it_was(packets: list[bytes]) -> None:
+    listener, length = OpusListener(), 0
     for packet in packets:
-        pieces = list(listener.hear(packet))
-        assert len(pieces) <= 2
-        assert all(0 < len(pcm) <= 5_760 for pcm in pieces)
-    assert sum(len(pcm) for pcm in listener.finish()) <= 5_760
+        pieces = told(listener, packet)
+        assert all(0 < len(pcm) <= 9_600 for pcm in pieces)
+        length += sum(map(len, pieces))
+    length += sum(map(len, listener.finish()))
+    assert length == sum(packet_ticks(packet) or 960 * (not packet) for packet in packets)

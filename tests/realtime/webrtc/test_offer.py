@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fakes.offers import CHROMIUM, mutated_offers
 from realtime.errors import Refusal
 from realtime.webrtc.offer import MAX_CANDIDATES, MAX_OFFER_CHARACTERS, Fingerprint, OfferRefused, read_offer
+from realtime.webrtc.offered_sound import OfferedSound
 
 LINES = CHROMIUM.split("\r\n")
 CANDIDATE = "a=candidate:1 1 udp 2122194687 198.51.100.{host} 40000 typ host generation 0"
@@ -29,13 +30,14 @@ def with_candidates(*lines: str) -> str:
     return bare.replace("a=mid:0\r\n", "\r\n".join(("a=mid:0", *lines, "")))
 
 
+NO_TELEPHONE = CHROMIUM.replace(" 0 8 13 ", " ")
 VIDEO = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\nc=IN IP4 0.0.0.0\r\na=mid:2\r\na=sendrecv\r\na=rtcp-mux\r\na=rtpmap:96 VP8/90000\r\n"
 
 
 def test_an_offer_of_chromium_is_taken_up_whole() -> None:
     offer = read_offer(CHROMIUM)
     assert (offer.audio, offer.channel, offer.bundle) == (0, 1, ("0", "1"))
-    assert offer.payload_type == 111
+    assert offer.sound == OfferedSound(codec="opus", payload_type=111, redundancy=True)
     assert (offer.direction, offer.setup) == ("sendrecv", "active")
     assert (offer.ice_username, offer.ice_password) == ("u/+U", "password+password+passwo")
     assert offer.fingerprints == (Fingerprint("sha-256", ":".join(f"{byte:02X}" for byte in range(32))),)
@@ -61,10 +63,10 @@ def test_its_candidates_are_its_udp_addresses() -> None:
         (CHROMIUM.replace("m=audio", "m=text"), "m=audio"),
         (CHROMIUM.replace("m=audio 35331", "m=audio 0"), "m=audio"),
         (CHROMIUM.replace("UDP/TLS/RTP/SAVPF", "RTP/AVP"), "SAVPF"),
-        (without("a=rtpmap:111"), "opus/48000/2"),
-        (CHROMIUM.replace("SAVPF 111 ", "SAVPF "), "opus/48000/2"),
-        (CHROMIUM.replace("opus/48000/2", "opus/48000/1"), "opus/48000/2"),
-        (CHROMIUM.replace("111", "72"), "opus/48000/2"),
+        (NO_TELEPHONE.replace("opus", "opium"), "opus/48000/2, PCMU/8000 or PCMA/8000"),
+        (NO_TELEPHONE.replace("SAVPF 111 ", "SAVPF "), "opus/48000/2"),
+        (NO_TELEPHONE.replace("opus/48000/2", "opus/48000/1"), "opus/48000/2"),
+        (NO_TELEPHONE.replace("111", "72"), "opus/48000/2"),
         (without("a=mid"), "a=group"),
         (without("a=group"), "a=group"),
         (without("a=ice-ufrag"), "a=ice-ufrag"),

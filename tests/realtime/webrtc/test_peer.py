@@ -61,7 +61,7 @@ async def test_reports_tell_of_loss_and_round_trip() -> None:
         assert 0 < report.dlsr < 2 * 65_536
 
 
-async def test_only_opus_of_one_stream_is_heard() -> None:
+async def test_only_one_stream_is_heard_and_only_its_sound() -> None:
     async with open_peer() as (peer, _, heard), RtcClient(silence=None) as client:
         await client.connect(peer)
 
@@ -75,8 +75,9 @@ async def test_only_opus_of_one_stream_is_heard() -> None:
         await send(2, OPUS, b"another stream")
         await send(1, OPUS, b"")
         await send(1, OPUS, b"end")
-        await heard.until(lambda: len(heard.packets) == 3)
-        assert [packet.payload for packet in heard.packets] == [b"a", b"", b"end"]
+        await heard.until(lambda: len(heard.packets) == 5)
+        assert [packet.payload for packet in heard.packets] == [b"a", b"", b"", b"", b"end"]
+        assert {packet.stream for packet in heard.packets} == {1}
 
 
 @pytest.mark.parametrize("direction", ["recvonly", "inactive"])

@@ -15,7 +15,7 @@ SLOT_S = 0.02
 
 def received(*sequences: int, reception: Reception | None = None, late_s: float = 0.0) -> Reception:
     """One packet a slot; each second of them `late_s` late."""
-    reception = reception or Reception()
+    reception = reception or Reception(CLOCK_HZ)
     for place, sequence in enumerate(sequences):
         reception.add(sequence & 0xFFFF, SLOT * sequence & 0xFFFF_FFFF, sequence * SLOT_S + late_s * (place % 2))
     return reception
@@ -51,7 +51,7 @@ def test_packets_are_those_that_aiortc_reads(tail: bytes) -> None:
         return
     packet = read_rtp(data)
     assert packet is not None
-    assert packet.audio == (expected.sequence_number, expected.timestamp, expected.payload)
+    assert packet.audio[:3] == (expected.sequence_number, expected.timestamp, expected.payload)
 
 
 def test_nothing_is_lost_of_an_unbroken_stream() -> None:
@@ -90,4 +90,4 @@ def test_jitter_tends_to_the_mean_change_of_the_delay(first: int) -> None:
 
 
 def test_before_anything_came_there_is_nothing_to_say() -> None:
-    assert Reception().report() == (0, 0, 0, 0)
+    assert Reception(CLOCK_HZ).report() == (0, 0, 0, 0)
