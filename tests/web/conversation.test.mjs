@@ -148,6 +148,53 @@ test("the end of a call ends what was in progress and keeps what was said", () =
   assert.equal(begun(EMPTY), EMPTY);
 });
 
+const back = (items, response = null) => ({ type: "session.created", session: { id: "s" }, resync: { items, response } });
+const known = (transcript) => ({ ...spoken("u1"), content: [{ type: "input_audio", transcript }] });
+
+test("a session that begins brings nothing to restore", () => {
+  const state = after(TURN);
+  assert.equal(reduce(state, { type: "session.created", session: { id: "s" } }).turns, state.turns);
+});
+
+test("after a reload the server's snapshot is the transcript", () => {
+  const state = after([back([known("Why?"), answer("a1", "incomplete", words("Because"))], "r1"), { type: "conversation.item.added", item: spoken("u1") }]);
+  assert.deepEqual(state.turns.map(({ id, text, status, spoken: said }) => [id, text, status, said]), [
+    ["u1", "Why?", "done", true],
+    ["a1", "Because", "cut", true],
+  ]);
+  assert.equal(state.active, "r1");
+});
+
+test("after a lost line no turn is doubled, and what is still said goes on", () => {
+  const before = after([...TURN, HEARD, ...BEGUN, ...SAID.slice(0, 1), PLAYS]);
+  const state = after([back([known("Why?"), answer("a1", "in_progress", words("Because of "))], "r1"), { ...SAID[2], delta: "the air." }], before);
+  assert.deepEqual(state.turns.map(({ id, text, status }) => [id, text, status]), [
+    ["u1", "Why?", "done"],
+    ["a1", "Because of the air.", "streaming"],
+  ]);
+  assert.equal(phase(state), "speaking");
+});
+
+test("an answer that was cut meanwhile shows what was not heard", () => {
+  const before = after([...TURN, HEARD, ...BEGUN, ...SAID, PLAYS]);
+  const state = after([back([known("Why?"), answer("a1", "incomplete", words("Because of"))])], before);
+  assert.deepEqual([state.turns[1].text, state.turns[1].unsaid, state.turns[1].status], ["Because of", " the air.", "cut"]);
+  assert.equal(canInterrupt({ ...state, playing: null }), false);
+});
+
+test("what the server has dropped goes, what it has got meanwhile comes, and marks keep their place", () => {
+  const mark = { type: "page.mark", text: "Reconnected after 3 s" };
+  const earlier = begun(after([{ type: "conversation.item.added", item: spoken("u0"), previous_item_id: null }]));
+  const before = after([...TURN, HEARD, mark, { type: "conversation.item.added", item: spoken("u2"), previous_item_id: null }], earlier);
+  const state = after([back([{ id: "s1", role: "system", content: [] }, known("Why?"), { id: "f1", type: "function_call" }, spoken("u3")])], before);
+  assert.deepEqual(state.turns.map(({ id }) => id), ["u0", "divider-0", "u1", "mark-0", "u3"]);
+});
+
+test("a mark does not begin a conversation, a divider does", () => {
+  const marked = after([{ type: "page.mark", text: "Reconnected after 1 s" }], after(TURN));
+  assert.equal(begun(marked).turns.at(-1).role, "divider");
+});
+
 test("what it does not know changes nothing", () => {
   const state = after(TURN);
   assert.equal(reduce(state, { type: "rate_limits.updated", rate_limits: [] }), state);

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counters, figures, wordFor } from "../../web/voice/quality.js";
+import { Pulse } from "../../web/voice/pulse.js";
+import { counters, figures, LineWatch, wordFor } from "../../web/voice/quality.js";
 import { Stopwatch } from "../../web/voice/stopwatch.js";
 import { alike, arrivalMark, axisOf, barsOf, marksOf, median, mediansOf, timed, told } from "../../web/voice/timing.js";
 import { Voicing } from "../../web/voice/voicing.js";
@@ -109,27 +110,79 @@ test("noise is no voice, however long", () => {
 });
 
 const report = (...entries) => new Map(entries.map((entry, index) => [String(index), { id: String(index), ...entry }]));
-const inbound = (packetsReceived, packetsLost) => ({ type: "inbound-rtp", kind: "audio", packetsReceived, packetsLost, jitter: 0.004 });
-const remote = (packetsLost, fractionLost) => ({ type: "remote-inbound-rtp", kind: "audio", packetsLost, fractionLost, jitter: 0.012, roundTripTime: 0.05 });
+const inbound = (packetsReceived, packetsLost, more = {}) => ({ type: "inbound-rtp", kind: "audio", packetsReceived, packetsLost, jitter: 0.004, ...more });
+const outbound = (packetsSent) => ({ type: "outbound-rtp", kind: "audio", packetsSent });
+const remote = (packetsLost) => ({ type: "remote-inbound-rtp", kind: "audio", packetsLost, jitter: 0.012, roundTripTime: 0.05 });
 const pair = { type: "candidate-pair", nominated: true, state: "succeeded", currentRoundTripTime: 0.031 };
+const buffer = (totalSamplesReceived, concealedSamples, jitterBufferEmittedCount, jitterBufferDelay) => ({
+  totalSamplesReceived, concealedSamples, jitterBufferEmittedCount, jitterBufferDelay,
+});
 
 test("figures come from the counters of both directions", () => {
-  const before = counters(report(inbound(100, 0), remote(0, 0), pair));
-  const now = counters(report(inbound(147, 3), remote(5, 0.1), pair));
-  assert.deepEqual(figures(before, now), { lossPercent: 10, jitterMs: 12, roundTripMs: 31 });
-  assert.equal(figures(before, counters(report(inbound(147, 3), remote(0, 0)))).lossPercent, 6);
+  const before = counters(report(inbound(100, 0, buffer(96_000, 0, 96_000, 4_000)), outbound(100), remote(0), pair));
+  const now = counters(report(inbound(147, 3, buffer(144_000, 2_400, 141_600, 5_824)), outbound(150), remote(5), pair));
+  assert.deepEqual(figures(before, now), {
+    lossPercent: 6,
+    lossUpPercent: 10,
+    concealedPercent: 5,
+    jitterMs: 12,
+    roundTripMs: 31,
+    playoutMs: 40,
+  });
+});
+
+test("packets that came late after all are no negative loss", () => {
+  const before = counters(report(inbound(100, 4), outbound(100), remote(4)));
+  const { lossPercent, lossUpPercent } = figures(before, counters(report(inbound(152, 2), outbound(150), remote(2))));
+  assert.deepEqual([lossPercent, lossUpPercent], [0, 0]);
 });
 
 test("a browser that tells nothing is no poor line", () => {
   const nothing = counters(report());
-  assert.deepEqual(figures(null, nothing), { lossPercent: 0, jitterMs: 0, roundTripMs: null });
+  assert.deepEqual(figures(null, nothing), {
+    lossPercent: 0,
+    lossUpPercent: 0,
+    concealedPercent: null,
+    jitterMs: 0,
+    roundTripMs: null,
+    playoutMs: null,
+  });
 });
 
-test("the word is that of the last seconds", () => {
-  const second = (lossPercent, jitterMs = 5, roundTripMs = 20) => ({ lossPercent, jitterMs, roundTripMs });
+test("the word is that of the last figures, whichever is worst", () => {
+  const line = (figures) => [{ lossPercent: 0, lossUpPercent: 0, jitterMs: 5, roundTripMs: 20, ...figures }];
   assert.equal(wordFor([]), "unknown");
-  assert.equal(wordFor([second(0)]), "good");
-  assert.equal(wordFor([second(50), ...Array(5).fill(second(0))]), "good");
-  assert.equal(wordFor(Array(5).fill(second(2))), "fair");
-  assert.equal(wordFor(Array(5).fill(second(0, 5, 900))), "poor");
+  assert.equal(wordFor(line({})), "good");
+  assert.equal(wordFor([...line({ lossPercent: 50 }), ...line({})]), "good");
+  assert.equal(wordFor(line({ lossUpPercent: 2 })), "fair");
+  assert.equal(wordFor(line({ roundTripMs: 900 })), "poor");
+});
+
+test("figures are those of the last five seconds, and go on with the next connection", async (context) => {
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const told = [];
+  const watch = new LineWatch((history) => told.push(history.at(-1)?.lossPercent));
+  const peer = (lostFirst) => {
+    let [received, lost] = [-lostFirst, lostFirst];
+    return { getStats: async () => report(inbound((received += 50), lost)) };
+  };
+  const second = async () => {
+    context.mock.timers.tick(1000);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  watch.over(peer(25));
+  for (let count = 0; count < 7; count += 1) await second();
+  assert.deepEqual(told.map(Math.round), [50, 25, 17, 13, 10, 0, 0]);
+  watch.over(peer(50));
+  await second();
+  assert.deepEqual([told.length, told.at(-1)], [8, 100]);
+  watch.stop();
+});
+
+test("a line whose packets stand still is dead after a while", () => {
+  const pulse = new Pulse();
+  assert.equal(pulse.stillMs(10, 0), 0);
+  assert.equal(pulse.stillMs(10, 250), 250);
+  assert.equal(pulse.stillMs(11, 500), 0);
+  assert.equal(pulse.stillMs(11, 2000), 1500);
 });

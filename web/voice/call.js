@@ -1,12 +1,11 @@
-// A call by voice: microphone and loudspeaker over WebRTC, events over its data channel.
-//
-// Calls and text calls are alike: `send(event)`, `close()`, and `on.event(event)`, `on.ended(problem)` while they are open.
+// One connection of a call by voice: microphone and loudspeaker over WebRTC, events over its data channel. A line of a Contact.
 
+import { watchPulse } from "./pulse.js";
 import { hangUp, offerCall } from "./signalling.js";
 import { microphoneProblem, Problem } from "./words.js";
 
 const CONNECT_WITHIN_MS = 10_000;
-const LOST_AFTER_MS = 5_000;
+const RECONNECT_WITHIN_MS = 4_000; // the next attempt may find a better way
 
 export const missing = () => {
   if (!window.isSecureContext) return "insecure";
@@ -27,80 +26,71 @@ export class Call {
   #on;
   #channel;
   #sender;
+  #iceServers;
   #location = null;
   #over = false;
-  #muted = false;
-  #lostTimer = null;
+  #stopPulse = () => {};
 
-  // Resolves when events flow. `on.remote(stream)` gives the other's voice; `signal` gives up. Throws Problem or AbortError.
-  static async open({ microphone, on, signal }) {
-    const call = new Call(microphone, on);
-    try {
-      await call.#connect(signal);
-      return call;
-    } catch (error) {
-      call.close();
-      throw error;
-    }
-  }
-
-  constructor(microphone, on) {
+  // `microphone` stays the caller's. `iceServers` is a promise. `on.remote(stream)` gives the other's voice when it can flow.
+  constructor({ microphone, iceServers, on }) {
     this.#on = on;
-    this.microphone = microphone;
+    this.#iceServers = iceServers;
     this.peer = new RTCPeerConnection();
     this.#sender = this.peer.addTrack(microphone.getAudioTracks()[0], microphone);
     this.#channel = this.peer.createDataChannel("oai-events");
-    this.peer.addEventListener("track", ({ track }) => on.remote(new MediaStream([track])));
+    this.peer.addEventListener("track", ({ track, receiver }) => this.#hear(track, receiver));
     this.#channel.addEventListener("message", ({ data }) => on.event(JSON.parse(data)));
+  }
+
+  // Resolves when events flow. `resume` is the token of the conversation to come back to. Throws Problem or what `signal` says.
+  async connect({ resume, signal }) {
+    this.peer.setConfiguration({ iceServers: await this.#iceServers });
+    signal.throwIfAborted();
+    await this.peer.setLocalDescription();
+    const { sdp, location } = await offerCall(this.peer.localDescription.sdp, resume);
+    if (signal.aborted) hangUp(location); // given up meanwhile; the seat that was taken is given back
+    signal.throwIfAborted();
+    this.#location = location;
+    await this.peer.setRemoteDescription({ type: "answer", sdp });
+    await this.#connected(resume === null ? CONNECT_WITHIN_MS : RECONNECT_WITHIN_MS, signal);
+    this.#channel.addEventListener("close", () => this.#lost());
+    this.peer.addEventListener("connectionstatechange", () => this.#watch());
+    this.#stopPulse = watchPulse(this.peer.getReceivers()[0], () => this.#lost());
   }
 
   send(event) {
     if (this.#channel.readyState === "open") this.#channel.send(JSON.stringify(event));
   }
 
-  setMuted(muted) {
-    this.#muted = muted;
-    for (const track of this.microphone.getAudioTracks()) track.enabled = !muted;
-  }
-
-  // Takes the place of the one before. Returns whether the call is still on; when it is over, nothing stays open.
   async useMicrophone(microphone) {
-    stop(this.microphone);
-    this.microphone = microphone;
-    this.setMuted(this.#muted);
     if (!this.#over) await this.#sender.replaceTrack(microphone.getAudioTracks()[0]);
-    if (this.#over) stop(microphone);
-    return !this.#over;
   }
 
   // Tells the server, too. Harmless when it is over already.
   close() {
     if (this.#over) return;
-    this.#over = true;
-    clearTimeout(this.#lostTimer);
-    this.peer.close();
-    stop(this.microphone);
+    this.drop();
     if (this.#location !== null) hangUp(this.#location);
   }
 
-  async #connect(signal) {
-    signal.throwIfAborted();
-    signal.addEventListener("abort", () => this.close(), { once: true });
-    await this.peer.setLocalDescription();
-    const { sdp, location } = await offerCall(this.peer.localDescription.sdp);
-    if (signal.aborted) hangUp(location); // given up meanwhile; the seat that was taken is given back
-    signal.throwIfAborted();
-    this.#location = location;
-    await this.peer.setRemoteDescription({ type: "answer", sdp });
-    await this.#connected(signal);
-    this.#channel.addEventListener("close", () => this.#end("lost"));
-    this.peer.addEventListener("connectionstatechange", () => this.#watch());
+  drop() {
+    this.#over = true;
+    this.#stopPulse();
+    this.peer.close();
   }
 
-  #connected(signal) {
+  // Played without a buffer of more than the line needs.
+  #hear(track, receiver) {
+    if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
+    this.peer.addEventListener("connectionstatechange", () => {
+      if (this.peer.connectionState === "connected") this.#on.remote(new MediaStream([track]));
+    });
+  }
+
+  #connected(withinMs, signal) {
     return new Promise((resolve, reject) => {
       const blocked = () => reject(new Problem("udp_blocked"));
-      const timer = setTimeout(blocked, CONNECT_WITHIN_MS);
+      const timer = setTimeout(blocked, withinMs);
       const done = (settle) => (value) => {
         clearTimeout(timer);
         settle(value);
@@ -114,21 +104,12 @@ export class Call {
     });
   }
 
-  // A connection may falter and come back; it is lost when it stays away.
   #watch() {
-    clearTimeout(this.#lostTimer);
-    const state = this.peer.connectionState;
-    if (state === "failed" || state === "closed") this.#end("lost");
-    if (state === "disconnected") this.#lostTimer = setTimeout(() => this.#end("lost"), LOST_AFTER_MS);
+    if (["disconnected", "failed", "closed"].includes(this.peer.connectionState)) this.#lost();
   }
 
-  #end(code) {
-    if (this.#over) return;
-    this.close();
-    this.#on.ended(new Problem(code));
+  #lost() {
+    this.#stopPulse();
+    if (!this.#over) this.#on.lost(new Problem("lost"));
   }
 }
-
-const stop = (stream) => {
-  for (const track of stream.getTracks()) track.stop();
-};

@@ -20,8 +20,8 @@ export class Composer {
     for (const opener of this.#openers) opener.addEventListener("click", () => submit(opener.textContent));
   }
 
-  show({ call, connecting, readiness, conversation }) {
-    const closed = connecting !== null || (call === null && !isOpen(readiness));
+  show({ call, connecting, reconnecting, readiness, conversation }) {
+    const closed = connecting !== null || reconnecting || (call === null && !isOpen(readiness));
     for (const button of [this.#send, ...this.#openers]) button.disabled = closed;
     byId("invitation").hidden = conversation.turns.length > 0;
   }

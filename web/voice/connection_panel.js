@@ -1,13 +1,16 @@
-// The connection in three figures, each with its last minute as a line.
+// The connection in a few figures, each with its last minute as a line.
 
 import { byId, make, write } from "./element.js";
 import { wordFor } from "./quality.js";
 import { QUALITY } from "./words.js";
 
 const FIGURES = [
-  { id: "round-trip", field: "roundTripMs", name: "Round trip", unit: "ms", digits: 0, least: 20 },
-  { id: "jitter", field: "jitterMs", name: "Jitter", unit: "ms", digits: 0, least: 20 },
-  { id: "loss", field: "lossPercent", name: "Lost", unit: "%", digits: 1, least: 2 },
+  { id: "round-trip", field: "roundTripMs", name: "Round trip", unit: "ms", digits: 0, least: 20, means: "There and back" },
+  { id: "jitter", field: "jitterMs", name: "Jitter", unit: "ms", digits: 0, least: 20, means: "How unevenly packets arrive" },
+  { id: "playout", field: "playoutMs", name: "Playout delay", unit: "ms", digits: 0, least: 40, means: "How long sound waits here until it is played, so that late packets make no gap" },
+  { id: "loss", field: "lossPercent", name: "Lost to you", unit: "%", digits: 1, least: 2, means: "Of the packets that were sent to you" },
+  { id: "loss-up", field: "lossUpPercent", name: "Lost from you", unit: "%", digits: 1, least: 2, means: "Of the packets that were sent by you" },
+  { id: "concealed", field: "concealedPercent", name: "Made up", unit: "%", digits: 1, least: 2, means: "Of the sound that was played: a guess, in place of what was lost or late" },
 ];
 const WIDTH = 120;
 const HEIGHT = 24;
@@ -21,7 +24,7 @@ export class ConnectionPanel {
   constructor() {
     this.#cells = FIGURES.map((figure) => ({ figure, value: make("span", { id: figure.id, class: "figure-value" }, "–"), line: sparkline() }));
     for (const { figure, value, line } of this.#cells) {
-      byId("figures").append(make("div", { class: "figure" }, make("dt", {}, figure.name), make("dd", {}, value), line.svg));
+      byId("figures").append(make("div", { class: "figure", title: figure.means }, make("dt", {}, figure.name), make("dd", {}, value), line.svg));
     }
   }
 

@@ -21,12 +21,13 @@ export class Controls {
     });
   }
 
-  show({ transport, call, connecting, conversation, readiness, muted }) {
+  // `pushToTalk`: it opens and closes the microphone in place of Mute.
+  show({ transport, call, connecting, reconnecting, conversation, readiness, muted }, pushToTalk) {
     const voice = transport === "voice" && call !== null;
     swap(call !== null || connecting !== null ? [this.#start, this.#stop] : [this.#stop, this.#start]);
     this.#start.disabled = !isOpen(readiness);
-    this.#interrupt.disabled = call === null || !canInterrupt(conversation);
-    this.#mute.disabled = !voice;
+    this.#interrupt.disabled = call === null || reconnecting || !canInterrupt(conversation);
+    this.#mute.disabled = !voice || pushToTalk;
     this.#mute.setAttribute("aria-pressed", String(muted && voice));
   }
 }

@@ -1,9 +1,12 @@
 // A conversation as the page knows it: a pure function from the server's events to what is shown.
 //
-// turn      {id, role: "user" | "assistant" | "divider", text, unsaid, status, spoken, note}
+// turn      {id, role: "user" | "assistant" | "divider" | "mark", text, unsaid, status, spoken, note}
+//           divider: a new conversation begins; mark: something happened to the line.
 //           status: pending (words not known yet), streaming, done, cut, failed. Of a cut answer `text` was heard, `unsaid` was not.
 // response  {id, status, kind: "spoken" | "typed", modality, metrics, audibleMs}
 //           kind: what it answers; audibleMs: end of speech → first sound here, measured by the page.
+
+import { restored } from "./resync.js";
 
 const MOST_TURNS = 300;
 const MOST_RESPONSES = 100;
@@ -43,13 +46,18 @@ export const ended = (state) => ({
 // The server remembers nothing of the calls before; the page keeps what was said, above a line.
 export const begun = (state) => {
   if (state.turns.length === 0 || state.turns.at(-1).role === "divider") return state;
-  const divider = { ...TURN, id: `divider-${state.turns.length}`, role: "divider", text: "A new conversation" };
-  return { ...state, turns: [...state.turns, divider] };
+  return { ...state, turns: [...state.turns, line(state, "divider", "A new conversation")] };
 };
 
 const TURN = { text: "", unsaid: "", status: "done", spoken: false, note: "" };
 
+const line = (state, role, text) => {
+  const count = state.turns.filter((turn) => turn.role === role).length;
+  return { ...TURN, id: `${role}-${count}`, role, text };
+};
+
 const RULES = {
+  "session.created": (state, { resync }) => (resync === undefined ? {} : resynced(state, resync)),
   "input_audio_buffer.speech_started": () => ({ hearing: true }),
   "input_audio_buffer.speech_stopped": () => ({ hearing: false }),
   "input_audio_buffer.committed": () => ({ hearing: false, awaiting: true }),
@@ -76,6 +84,7 @@ const RULES = {
   "output_audio_buffer.stopped": () => ({ playing: null }),
   "output_audio_buffer.cleared": () => ({ playing: null }),
   "page.audible": (state, { ms }) => audible(state, ms),
+  "page.mark": (state, { text }) => ({ turns: [...state.turns, line(state, "mark", text)] }),
 };
 
 const isWriting = (state) =>
@@ -85,28 +94,44 @@ const isWriting = (state) =>
 
 const itemAdded = (state, item, previous) => {
   if (item.role === "system" || state.turns.some((turn) => turn.id === item.id)) return {};
-  const text = textOf(item);
-  const status = item.role === "assistant" ? (item.status === "in_progress" ? "streaming" : "done") : text === null ? "pending" : "done";
-  const spoken = item.content.some((part) => part.type === "input_audio" || part.type === "output_audio");
-  const turn = { ...TURN, id: item.id, role: item.role, text: text ?? "", status, spoken };
+  const turn = made(item);
   const before = state.turns.findIndex((other) => other.id === previous);
   const place = before < 0 ? state.turns.length : before + 1;
   return { turns: state.turns.toSpliced(place, 0, turn).slice(-MOST_TURNS) };
 };
 
-// A finished item as the server remembers it: of a cut answer only what was heard.
-const itemKnown = (state, item) => {
-  if (item.status === "in_progress") return {};
+const made = (item) => {
   const text = textOf(item);
-  return changed(state, item.id, (turn) => {
-    if (turn.role === "user") return text === null ? {} : heard(text);
-    const whole = turn.text + turn.unsaid;
-    if (text === null || !whole.startsWith(text)) return { status: turn.status === "streaming" ? "done" : turn.status };
-    const unsaid = whole.slice(text.length);
-    const status = unsaid.trim() || item.status === "incomplete" ? "cut" : turn.status === "failed" ? "failed" : "done";
-    return { text, unsaid, status };
-  });
+  const status = item.role === "user" ? (text === null ? "pending" : "done") : (ANSWERED[item.status] ?? "done");
+  const spoken = item.content.some((part) => part.type === "input_audio" || part.type === "output_audio");
+  return { ...TURN, id: item.id, role: item.role, text: text ?? "", status, spoken };
 };
+
+const ANSWERED = { in_progress: "streaming", incomplete: "cut" };
+
+const itemKnown = (state, item) => (item.status === "in_progress" ? {} : changed(state, item.id, (turn) => finished(turn, item)));
+
+// A finished item as the server remembers it: of a cut answer only what was heard.
+const finished = (turn, item) => {
+  const text = textOf(item);
+  if (turn.role === "user") return text === null ? {} : heard(text);
+  const whole = turn.text + turn.unsaid;
+  if (text === null || !whole.startsWith(text)) return { status: turn.status === "streaming" ? "done" : turn.status };
+  const unsaid = whole.slice(text.length);
+  const status = unsaid.trim() || item.status === "incomplete" ? "cut" : turn.status === "failed" ? "failed" : "done";
+  return { text, unsaid, status };
+};
+
+// Of an answer that is still made the server's text goes on where its next delta begins.
+const resynced = (state, { items, response }) => ({
+  turns: restored(state.turns, items, {
+    made,
+    known: (turn, item) => ({ ...turn, ...(item.status === "in_progress" ? { text: textOf(item) ?? turn.text } : finished(turn, item)) }),
+  }),
+  hearing: false,
+  awaiting: false,
+  active: response,
+});
 
 const heard = (transcript) => ({
   text: transcript,

@@ -1,24 +1,15 @@
 // The server's key, where it asks for one. Kept for this tab only, or, where pages may keep nothing, for this page. Never in a URL.
 
-const PLACE = "antiphon.key";
+import { Kept } from "./keeping.js";
+
 const SUBPROTOCOL = "openai-insecure-api-key.";
 
-const storage = () => {
-  try {
-    return sessionStorage;
-  } catch (error) {
-    if (error instanceof DOMException) return null; // all site data is blocked
-    throw error;
-  }
-};
+const kept = new Kept("sessionStorage", "antiphon.key");
 
-let kept = storage()?.getItem(PLACE) ?? "";
-
-export const storedKey = () => kept;
+export const storedKey = () => kept.value ?? "";
 
 export const keepKey = (key) => {
-  kept = key;
-  storage()?.setItem(PLACE, key);
+  kept.value = key;
 };
 
 export const bearer = () => (storedKey() === "" ? {} : { Authorization: `Bearer ${storedKey()}` });

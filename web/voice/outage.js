@@ -6,7 +6,7 @@ import { Problem } from "./words.js";
 const GONE_AFTER_LOOKS = 2; // one may go astray
 const UNTIL_REACHABLE = ["unreachable", "not_ready"];
 
-// The server has not answered for so long that a call with it is over.
+// The server has not answered for so long that a connection with it is lost, whatever it looks like.
 export const isGone = (unanswered) => unanswered >= GONE_AFTER_LOOKS;
 
 export const unansweredAfter = (unanswered, readiness) => (readiness.status === "unreachable" ? unanswered + 1 : 0);

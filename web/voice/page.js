@@ -3,6 +3,7 @@
 import { missing } from "./call.js";
 import { Composer } from "./composer.js";
 import { ConnectionPanel } from "./connection_panel.js";
+import { Contact } from "./contact.js";
 import { Controls } from "./controls.js";
 import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
 import { Devices } from "./devices.js";
@@ -12,10 +13,12 @@ import { showReadiness } from "./loading_panel.js";
 import { Meter } from "./meter.js";
 import { Notice } from "./notice.js";
 import { isGone, problemAfter, unansweredAfter } from "./outage.js";
+import { PushToTalk } from "./push_to_talk.js";
 import { isOpen, UNKNOWN, Watch } from "./readiness.js";
 import { Score } from "./score.js";
 import { checkKey } from "./signalling.js";
 import { TextCall } from "./text_call.js";
+import { Ticket } from "./ticket.js";
 import { Transcript } from "./transcript.js";
 import { Voice } from "./voice.js";
 import { showWaterfall } from "./waterfall.js";
@@ -28,8 +31,8 @@ const state = {
   transport: "none", // none, voice, text
   connecting: null, // what gives up an attempt
   call: null,
+  reconnecting: false, // the call goes on, its connection is lost
   muted: false,
-  lastWord: null, // why the server is about to end the call
   problem: null,
   readiness: UNKNOWN,
   unanswered: 0, // looks in a row that got no answer
@@ -42,24 +45,33 @@ const transcript = new Transcript(byId("turns"));
 const score = new Score(byId("score"));
 const meter = new Meter(byId("level"));
 const controls = new Controls({ start: () => begin("voice"), stop: hangUp, interrupt, mute: toggleMute });
+const pushToTalk = new PushToTalk(onMicrophone);
 const composer = new Composer(submit);
 const connection = new ConnectionPanel();
 const audio = byId("antiphon-voice");
 const devices = new Devices(audio, { microphone: changeMicrophone, found: onDevices });
 const watch = new Watch(onReadiness);
+const ticket = new Ticket();
 
 // The life of a call
 
 async function begin(transport) {
+  ticket.forget();
+  await connect(transport);
+}
+
+// With a ticket it is the conversation of before.
+async function connect(transport) {
   if (state.connecting !== null) return;
-  endCall();
   const attempt = new AbortController();
-  Object.assign(state, { transport, connecting: attempt, problem: null, lastWord: null, muted: false, quality: null });
+  endCall();
+  Object.assign(state, { transport, connecting: attempt, problem: null, muted: false, quality: null });
   state.conversation = begun(state.conversation);
   score.clear();
   render();
   try {
     state.call = await open(transport, attempt.signal);
+    onMicrophone();
     say(transport === "voice" ? "Connected. Antiphon is listening." : "Connected by text.");
   } catch (error) {
     if (attempt.signal.aborted) return;
@@ -76,12 +88,17 @@ async function open(transport, signal) {
   const current = (tell) => (value) => signal.aborted || tell(value);
   const on = {
     event: current(onEvent),
+    reconnecting: current(onReconnecting),
+    reconnected: current(onReconnected),
     ended: current(onEnded),
+    up: () => {},
     levels: current(onLevels),
     quality: current((history) => change({ quality: history })),
     microphoneGone: current(() => change({ problem: new Problem("microphone_gone") })),
   };
-  const call = transport === "text" ? await TextCall.open({ on, signal }) : await Voice.open({ deviceId: devices.microphoneId, audio, on, signal });
+  const byText = { dial: (tell) => new TextCall({ on: tell }), ticket, transport, on, signal };
+  const byVoice = { deviceId: devices.microphoneId, muted: isMuted(), audio, ticket, on, signal };
+  const call = await (transport === "text" ? Contact.open(byText) : Voice.open(byVoice));
   if (!signal.aborted) return call;
   call.close();
   throw signal.reason;
@@ -90,13 +107,24 @@ async function open(transport, signal) {
 function endCall() {
   state.connecting?.abort();
   state.call?.close();
-  Object.assign(state, { call: null, connecting: null, transport: "none", quality: null, conversation: ended(state.conversation) });
+  Object.assign(state, { call: null, connecting: null, reconnecting: false, transport: "none", quality: null, conversation: ended(state.conversation) });
   meter.clear();
+}
+
+function onReconnecting() {
+  change({ reconnecting: true, problem: new Problem("reconnecting") });
+}
+
+function onReconnected(seconds) {
+  const text = `Reconnected after ${Math.max(1, Math.round(seconds))} s`;
+  const problem = state.problem?.code === "reconnecting" ? null : state.problem;
+  change({ reconnecting: false, problem, conversation: reduce(state.conversation, { type: "page.mark", text }) });
+  say("Reconnected.");
 }
 
 function onEnded(problem) {
   endCall();
-  fail(state.lastWord ?? problem);
+  fail(problem);
   watch.look();
 }
 
@@ -108,25 +136,17 @@ function fail(error) {
 // What comes in
 
 function onEvent(event) {
-  if (event.type === "error") return onServerError(event.error);
+  if (event.type === "error") return change({ problem: new Problem("refused", { detail: event.error.message }) });
   if (event.type === "conversation.item.truncated") ask([whatWasHeard(event.item_id)]);
   if (event.type === "response.created" && state.problem?.code === "refused") state.problem = null;
   change({ conversation: reduce(state.conversation, event) });
 }
 
-function onServerError({ code, message: detail }) {
-  if (code === "server_draining") state.lastWord = new Problem("server_stopped");
-  else if (code === "session_limit_reached") state.lastWord = new Problem("full", { detail });
-  else change({ problem: new Problem("refused", { detail }) });
-}
 
 function onReadiness(readiness) {
   const opened = isOpen(readiness) && !isOpen(state.readiness);
   const unanswered = unansweredAfter(state.unanswered, readiness);
-  if (isGone(unanswered) && state.call !== null) {
-    endCall();
-    state.problem = new Problem("server_stopped");
-  }
+  if (isGone(unanswered) && state.transport === "text") state.call?.reconnect(); // of a call by voice its sound tells
   const problem = problemAfter(state.problem, readiness, state.call !== null);
   change({ readiness, unanswered, problem });
   if (opened && state.call === null) knock();
@@ -153,8 +173,8 @@ function useKey(key) {
 }
 
 function onLevels(report) {
-  score.add(report, state.muted);
-  meter.add(report, state.muted);
+  score.add(report, isMuted());
+  meter.add(report, isMuted());
 }
 
 // What people do
@@ -171,7 +191,7 @@ function interrupt() {
 
 async function submit(text) {
   if (state.call === null) await begin("text");
-  if (state.call === null) return false;
+  if (state.call === null || state.reconnecting) return false;
   interrupt();
   ask(written(text));
   return true;
@@ -194,7 +214,17 @@ async function changeMicrophone(deviceId) {
 
 function toggleMute() {
   state.muted = !state.muted;
-  state.call?.setMuted(state.muted);
+  onMicrophone();
+}
+
+function isMuted() {
+  return pushToTalk.on ? pushToTalk.waiting : state.muted;
+}
+
+// At once: the first sound after a press is heard.
+function onMicrophone() {
+  if (pushToTalk.on) state.muted = false; // it takes the place of Mute
+  if (state.transport === "voice") state.call?.setMuted(isMuted());
   render();
 }
 
@@ -206,7 +236,7 @@ function change(changes) {
 }
 
 function shownState() {
-  if (state.connecting !== null) return "connecting";
+  if (state.connecting !== null || state.reconnecting) return "connecting";
   if (state.call !== null) return phase(state.conversation);
   return state.problem === null ? "idle" : "error";
 }
@@ -227,12 +257,15 @@ function paint() {
   const shown = shownState();
   main.dataset.state = shown;
   main.dataset.transport = state.transport;
-  const [title, detail] = shown === "error" ? [explain(state.problem, false).title, ""] : stateWords(shown, state);
+  main.dataset.microphone = state.transport !== "voice" || state.call === null ? "none" : isMuted() ? "closed" : "open";
+  const words = { ...state, muted: isMuted(), waiting: pushToTalk.waiting };
+  const [title, detail] = shown === "error" ? [explain(state.problem, false).title, ""] : stateWords(shown, words);
   write(byId("now"), title);
   write(byId("now-detail"), detail);
   notice.show(state.problem, isOpen(state.readiness));
   showReadiness(state.readiness);
-  controls.show(state);
+  controls.show(state, pushToTalk.on);
+  pushToTalk.show(state);
   transcript.show(state.conversation.turns);
   composer.show(state);
   if (state.conversation.responses !== timed) showWaterfall(byId("timing"), byId("timing-table"), (timed = state.conversation.responses));
@@ -243,9 +276,12 @@ function say(words) {
   write(byId("announcer"), words);
 }
 
-window.addEventListener("pagehide", hangUp);
+// A page that goes may be a page that is loaded again: its conversation waits for it a while.
+window.addEventListener("pagehide", () => ticket.left(Date.now()));
 
 if (missing() !== null) state.problem = new Problem(missing());
 devices.refresh().then(onDevices);
 render();
 watch.look();
+const before = ticket.transportAt(Date.now());
+if (before !== null) connect(before);

@@ -3,11 +3,26 @@
 import { bearer, storedKey } from "./key.js";
 import { Problem, refusalProblem } from "./words.js";
 
-// Posts an SDP offer. Returns the answer and where the call is to be hung up.
-export const offerCall = async (sdp) => {
+const CALLS = "/v1/realtime/calls";
+const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be gone, and a fresh try finds it again
+
+// Posts an SDP offer, with a token to come back to its conversation. Returns the answer and where the call is to be hung up.
+export const offerCall = async (sdp, resume) => {
   const headers = { "Content-Type": "application/sdp", ...bearer() };
-  const answer = await asked("/v1/realtime/calls", { method: "POST", headers, body: sdp });
+  const offer = { method: "POST", headers, body: sdp };
+  const answer = await (resume === null ? asked(CALLS, offer) : resumed(offer, resume));
   return { sdp: await answer.text(), location: answer.headers.get("Location") };
+};
+
+// What the browser may ask for a way through firewalls; none where the server knows of none.
+export const iceServers = async () => {
+  try {
+    const answer = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store" });
+    return await answer.json();
+  } catch (error) {
+    if (error instanceof Problem) return []; // what is wrong is told of the offer itself
+    throw error;
+  }
 };
 
 // Outlives the page: the request is finished after it has gone.
@@ -19,6 +34,16 @@ export const hangUp = (location) => {
 
 // Whether this server would let us in: a WebSocket cannot tell why it was refused.
 export const checkKey = (signal) => asked("/v1/models", { headers: bearer(), signal });
+
+const resumed = async (offer, token) => {
+  const url = `${CALLS}?${new URLSearchParams({ resume: token })}`;
+  try {
+    return await asked(url, { ...offer, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+  } catch (error) {
+    if (error instanceof DOMException) throw new Problem("unreachable");
+    throw error instanceof Problem && error.code === "bad_request" ? new Problem("resume_refused", { detail: error.detail }) : error;
+  }
+};
 
 const asked = async (url, options) => {
   const answer = await fetch(url, options).catch((error) => {

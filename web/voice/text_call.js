@@ -1,37 +1,38 @@
 // The same conversation by text, over a WebSocket: for browsers without microphone or WebRTC, and for people who rather write.
+// A line of a Contact.
 
 import { subprotocols } from "./key.js";
 import { checkKey } from "./signalling.js";
 import { answerByText } from "./wishes.js";
 import { Problem } from "./words.js";
 
-const PATH = "/v1/realtime?model=antiphon-voice";
-const TRY_AGAIN_LATER = 1013;
-const SERVICE_RESTART = 1012;
+const PATH = "/v1/realtime";
+const MODEL = "antiphon-voice";
+const OPEN_WITHIN_MS = 4_000; // of an attempt to come back
+const GOODBYE = 1000;
+const CLOSED = { 1012: "server_stopped", 1013: "full", 4409: "superseded" };
 
 export class TextCall {
   #on;
-  #socket;
+  #socket = null;
   #over = false;
 
-  // Resolves when the session stands and answers by text. Throws Problem or AbortError.
-  static async open({ on, signal }) {
-    await checkKey(signal);
-    const call = new TextCall(on);
-    try {
-      await call.#opened(signal);
-      return call;
-    } catch (error) {
-      call.close();
-      throw error;
-    }
+  constructor({ on }) {
+    this.#on = on;
   }
 
-  constructor(on) {
-    this.#on = on;
+  // Resolves when the session stands and answers by text. Throws Problem or what `signal` says.
+  async connect({ resume, signal }) {
+    await checkKey(resume === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(OPEN_WITHIN_MS)])).catch((error) => {
+      signal.throwIfAborted();
+      throw error instanceof DOMException ? new Problem("unreachable") : error;
+    });
+    signal.throwIfAborted();
     const url = new URL(PATH, location.href);
     url.protocol = url.protocol.replace("http", "ws");
+    url.search = new URLSearchParams({ model: MODEL, ...(resume === null ? {} : { resume }) });
     this.#socket = new WebSocket(url, subprotocols());
+    await this.#opened(resume, signal);
   }
 
   send(event) {
@@ -40,25 +41,33 @@ export class TextCall {
 
   close() {
     this.#over = true;
-    this.#socket.close();
+    this.#socket?.close(GOODBYE);
   }
 
-  #opened(signal) {
+  drop() {
+    this.close();
+  }
+
+  #opened(resume, signal) {
     return new Promise((resolve, reject) => {
       let open = false;
+      const timer = resume === null ? null : setTimeout(() => reject(new Problem("text_refused")), OPEN_WITHIN_MS);
+      const begin = () => {
+        open = true;
+        clearTimeout(timer);
+        resolve();
+      };
       this.#socket.addEventListener("message", ({ data }) => {
         if (this.#over) return;
         const event = JSON.parse(data);
-        if (event.type === "session.created") this.send(answerByText());
-        if (event.type === "session.updated" && !open) {
-          open = true;
-          resolve();
-        }
+        if (event.type === "session.created" && resume === null) this.send(answerByText());
+        if (!open && event.type === (resume === null ? "session.updated" : "session.created")) begin();
         this.#on.event(event);
       });
       this.#socket.addEventListener("close", ({ code }) => {
-        if (!open) reject(new Problem(code === TRY_AGAIN_LATER ? "full" : "text_refused"));
-        else if (!this.#over) this.#on.ended(new Problem(code === SERVICE_RESTART ? "server_stopped" : "lost"));
+        clearTimeout(timer);
+        if (!open) reject(new Problem(code === 1013 ? "full" : "text_refused"));
+        else if (!this.#over) this.#on.lost(new Problem(CLOSED[code] ?? "lost"));
         this.#over = true;
       });
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -31,16 +31,19 @@ export class Transcript {
   #place(turn, place) {
     let known = this.#shown.get(turn.id);
     if (known === undefined) {
-      known = { element: turn.role === "divider" ? divider(turn) : article(turn), turn: null };
+      known = { element: isLine(turn) ? rule(turn) : article(turn), turn: null };
       this.#shown.set(turn.id, known);
     }
     if (this.#log.children[place] !== known.element) this.#log.insertBefore(known.element, this.#log.children[place] ?? null);
-    if (known.turn !== turn && turn.role !== "divider") fill(known.element, turn);
+    if (known.turn !== turn && !isLine(turn)) fill(known.element, turn);
     known.turn = turn;
   }
 }
 
-const divider = (turn) => make("p", { class: "divider" }, make("span", {}, turn.text));
+// Between the turns: a new conversation, a line that was lost and is back.
+const isLine = (turn) => turn.role === "divider" || turn.role === "mark";
+
+const rule = (turn) => make("p", { class: turn.role }, make("span", {}, turn.text));
 
 const article = (turn) =>
   make(

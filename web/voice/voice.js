@@ -1,9 +1,11 @@
-// One conversation by voice: the call, both its ears, its watch over the line. Opened and closed as one.
+// One conversation by voice: the contact, both its ears, its watch over the line. Opened and closed as one.
 
 import { Call, missing, openMicrophone } from "./call.js";
+import { Contact } from "./contact.js";
 import { Hush } from "./hush.js";
 import { Levels } from "./levels.js";
-import { watch } from "./quality.js";
+import { LineWatch } from "./quality.js";
+import { iceServers } from "./signalling.js";
 import { Stopwatch } from "./stopwatch.js";
 import { Problem } from "./words.js";
 
@@ -11,19 +13,23 @@ export class Voice {
   #audio;
   #on;
   #levels;
-  #call = null;
+  #muted;
+  #microphone = null;
+  #contact = null;
+  #calls = [];
+  #over = false;
   #sound = null;
   #hush = new Hush();
-  #unwatch = () => {};
+  #line;
   #stopwatch = new Stopwatch();
 
-  // `on`: event(event), ended(problem), levels(report), quality(history), microphoneGone().
-  static async open({ deviceId, audio, on, signal }) {
+  // `on`: event(event), reconnecting(), reconnected(seconds), ended(problem), levels(report), quality(history), microphoneGone().
+  static async open({ deviceId, muted, audio, ticket, on, signal }) {
     const code = missing();
     if (code !== null) throw new Problem(code);
-    const voice = new Voice(audio, on);
+    const voice = new Voice(audio, muted, on);
     try {
-      await voice.#start(deviceId, signal);
+      await voice.#start(deviceId, ticket, signal);
       return voice;
     } catch (error) {
       voice.close();
@@ -31,53 +37,73 @@ export class Voice {
     }
   }
 
-  constructor(audio, on) {
+  constructor(audio, muted, on) {
     this.#audio = audio;
+    this.#muted = muted;
     this.#on = on;
     this.#levels = new Levels((report) => this.#heard(report));
+    this.#line = new LineWatch((history) => on.quality(history));
   }
 
   send(event) {
     if (event.type === "response.create") this.#stopwatch.sent();
-    this.#call.send(event);
+    this.#contact.send(event);
   }
 
   setMuted(muted) {
-    this.#call.setMuted(muted);
+    this.#muted = muted;
+    for (const track of this.#microphone.getAudioTracks()) track.enabled = !muted;
   }
 
+  // Takes the place of the one before. When the conversation is over meanwhile, nothing stays open.
   async useMicrophone(deviceId) {
     const microphone = await openMicrophone(deviceId);
-    if (!(await this.#call.useMicrophone(microphone))) return;
+    if (this.#over) return stop(microphone);
+    stop(this.#microphone);
     this.#listenTo(microphone);
+    for (const call of this.#calls) await call.useMicrophone(microphone);
   }
 
   close() {
-    this.#unwatch();
-    this.#call?.close();
+    if (this.#over) return;
+    this.#over = true;
+    this.#contact?.close();
+    this.#line.stop();
     this.#levels.close();
+    if (this.#microphone !== null) stop(this.#microphone);
     if (this.#audio.srcObject === this.#sound) this.#audio.srcObject = null; // else it plays the next call
   }
 
-  async #start(deviceId, signal) {
+  async #start(deviceId, ticket, signal) {
     this.#levels.open();
+    let servers = iceServers(); // while the person is asked for the microphone
+    servers.catch(() => {}); // it is told where it is waited for
     const microphone = await openMicrophone(deviceId);
     this.#listenTo(microphone);
-    const on = {
-      event: (event) => this.#event(event),
-      ended: (problem) => this.#on.ended(problem),
-      remote: (stream) => this.#play(stream),
+    const dial = (on) => {
+      const call = new Call({ microphone: this.#microphone, iceServers: servers ?? iceServers(), on: { ...on, remote: (stream) => this.#play(stream) } });
+      servers = null; // they name credentials that expire: asked again for each call that follows
+      this.#calls.push(call);
+      return call;
     };
-    this.#call = await Call.open({ microphone, on, signal });
-    this.#unwatch = watch(this.#call.peer, (history) => this.#on.quality(history));
+    const on = { ...this.#on, event: (event) => this.#event(event), up: (call) => this.#up(call) };
+    this.#contact = await Contact.open({ dial, ticket, transport: "voice", on, signal });
+  }
+
+  #up(call) {
+    this.#calls = [call];
+    this.#line.over(call.peer);
   }
 
   #listenTo(microphone) {
+    this.#microphone = microphone;
+    this.setMuted(this.#muted);
     this.#levels.hearMicrophone(microphone);
     microphone.getAudioTracks()[0].addEventListener("ended", () => this.#on.microphoneGone());
   }
 
   #play(stream) {
+    if (this.#over) return;
     this.#audio.srcObject = this.#sound = stream;
     this.#hush.over(stream);
     this.#levels.hearRemote(stream);
@@ -96,3 +122,7 @@ export class Voice {
     this.#on.levels(report);
   }
 }
+
+const stop = (stream) => {
+  for (const track of stream.getTracks()) track.stop();
+};

@@ -27,6 +27,12 @@ const STATES = {
   speaking: ["Antiphon is speaking", "Speak to interrupt, or press the button."],
 };
 
+// With push to talk, while nothing is held.
+const WAITING = {
+  listening: ["Hold to talk", "Hold the button or the space bar for as long as you speak."],
+  speaking: ["Antiphon is speaking", "Hold the button or the space bar and speak to interrupt."],
+};
+
 const TEXT_STATES = {
   connecting: ["Connecting", "By text, without sound."],
   listening: ["Your turn", "Write a line; the answer comes as text."],
@@ -34,9 +40,12 @@ const TEXT_STATES = {
   speaking: ["Antiphon is writing", "Interrupt stops it."],
 };
 
-// Who is speaking, large, and what that means. `shown` is a data-state other than error.
-export const stateWords = (shown, { transport, readiness, muted }) => {
+// Who is speaking, large, and what that means. `shown` is a data-state other than error; `waiting`: push to talk is on, and
+// nothing is held.
+export const stateWords = (shown, { transport, readiness, muted, waiting, reconnecting }) => {
   if (shown === "idle") return IDLE[readiness.status];
+  if (reconnecting) return ["Reconnecting", transport === "text" ? "What was said is still here." : "Antiphon cannot hear you just now."];
+  if (waiting && transport === "voice" && Object.hasOwn(WAITING, shown)) return WAITING[shown];
   if (muted && shown === "listening") return ["Muted", "Antiphon cannot hear you."];
   return transport === "text" ? TEXT_STATES[shown] : STATES[shown];
 };
@@ -93,6 +102,17 @@ const PROBLEMS = {
     ["retry", "text"],
   ],
   lost: ["The call was lost", "The connection broke off. What was said is still here; a new call begins a new conversation.", ["retry"]],
+  reconnecting: ["Connection lost – reconnecting…", "The conversation goes on as soon as the line is back.", []],
+  resume_refused: [
+    "This conversation is over",
+    "The server holds it no longer: it was away for too long, or the server was restarted. Start begins a new one.",
+    [],
+  ],
+  superseded: [
+    "Another tab has taken over",
+    "The conversation goes on there. Start begins another one here.",
+    [],
+  ],
   server_stopped: ["The server has ended the call", "It was stopped or restarted. This page keeps looking for it.", []],
   text_refused: [
     "The server did not take the connection",
