@@ -163,6 +163,11 @@ def read_by_espeak(text: str, voice: str = "en-us", words_per_minute: int = 155)
     return Utterance(f"espeak: {text}", trim(resample(samples, 22_050, RATE)), text)
 
 
+def beginning(utterance: Utterance, seconds: float) -> Utterance:
+    """Cut off after this long."""
+    return Utterance(utterance.name, trim(utterance.samples[: int(seconds * RATE)]), utterance.text)
+
+
 def with_inner_pause(utterance: Utterance, pause_ms: int, at: float) -> Utterance:
     """The same utterance with a pause of `pause_ms` put into the quietest place near the fraction `at` of its length."""
     frame = RATE // 100

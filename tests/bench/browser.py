@@ -1,12 +1,12 @@
-"""The voice page in Chromium against the default deployment, and the same on the wire: latency, barge-in, gaps.
+"""The voice page in Chromium against the default deployment: connecting, gaps in answers, what its jitter buffer does.
 
     tests/run bench browser [--short] [--url http://127.0.0.1:8080 --pid N]
 
 Prints one JSON object as its last line. Times in milliseconds; shares are fractions of 1.
 
 How it is measured: a file speaks into Chromium's microphone, so that it is known to the sample when each utterance begins and
-ends; one AudioWorklet in the page sees microphone and remote audio on one clock (browser/ears.js). The wire's figures come from a
-client without a browser and without a jitter buffer. `gaps` compares what was heard with the answer's own audio.
+ends; one AudioWorklet in the page sees microphone and remote audio on one clock (browser/ears.js). `gaps` compares what was heard
+with the answer's own audio. Latencies and interruptions: `bench bargein`.
 """
 
 import argparse
@@ -17,10 +17,10 @@ from typing import Any
 
 import msgspec
 
-from bench import page_talk, wire
+from bench import page_talk
 from bench.loop_lag import loop_lags, quantile_ms
 from bench.server import Server, running_server
-from bench.voice import all_questions, note, percentile, spread, with_pauses
+from bench.voice import all_questions, note, percentile, spread
 from recordings import Utterance
 
 
@@ -28,37 +28,19 @@ class Plan(msgspec.Struct, frozen=True):
     """How much of each measurement; the short form only shows that everything still works. `room_s` for an answer: its
     16 tokens are some 5 s of speech, and the first sound comes after up to 1.5 s."""
 
-    synthetic: int
     turns: int
     room_s: float
-    paused: int
-    interruptions: int
-    wire_interruptions: int
     connects: int
     long_answer: bool
 
 
-FULL = Plan(
-    synthetic=30, turns=40, room_s=6.0, paused=108, interruptions=30, wire_interruptions=24, connects=22, long_answer=True
-)
-SHORT = Plan(synthetic=0, turns=1, room_s=2.0, paused=0, interruptions=0, wire_interruptions=0, connects=0, long_answer=False)
+FULL = Plan(turns=16, room_s=6.0, connects=22, long_answer=True)
+SHORT = Plan(turns=1, room_s=2.0, connects=0, long_answer=False)
 
 
 async def measure(server: Server, plan: Plan) -> dict[str, Any]:
     note(f"ready after {server.ready_s:.1f} s")
-    asked = await all_questions(server, plan.synthetic)
-    result = await turns(server, spread(asked, plan.turns), plan)
-    if plan.interruptions:
-        barge_in = await page_talk.interruptions_ms(server, spread(asked, plan.interruptions))
-        on_wire = await wire.interruptions_ms(server, spread(asked, plan.wire_interruptions))
-        note(f"barge-in {barge_in}, on the wire {on_wire}")
-        result |= {"barge_in_p95_ms": percentile(barge_in, 0.95), "barge_in_p50_ms": percentile(barge_in, 0.5)}
-        result |= {"barge_in_wire_p95_ms": percentile(on_wire, 0.95), "barge_in_wire_p50_ms": percentile(on_wire, 0.5)}
-        result |= {"barge_ins": len(barge_in), "barge_ins_wire": len(on_wire)}
-    if plan.paused:
-        early = await wire.ended_early(server, with_pauses(asked, plan.paused))
-        note(f"cut off: {early}")
-        result["premature"] = round(len(early) / plan.paused, 3)
+    result = await turns(server, spread(await all_questions(server, synthetic=0), plan.turns), plan)
     result["ready_s"] = round(server.ready_s, 1)
     return result
 
@@ -74,14 +56,7 @@ async def turns(server: Server, asked: Sequence[Utterance], plan: Plan) -> dict[
     gaps = [await page_talk.gaps_in(server, answer) for answer in answers]
     note(f"gaps {gaps}, made up {[round(answer.concealed_ms) for answer in answers]} ms")
     connects = [*talk.connects_ms, *(await page_talk.connects_ms(server, plan.connects) if plan.connects else [])]
-    latencies = [turn.latency_ms for turn in talk.turns if turn.latency_ms is not None]
     return {
-        "turn_p50_ms": percentile(latencies, 0.5),
-        "turn_p95_ms": percentile(latencies, 0.95),
-        "turns": len(talk.turns),
-        "answered": len(latencies),
-        "early": sum(turn.early for turn in talk.turns),
-        "over_answer": sum(turn.over_answer for turn in talk.turns),
         "connect_p50_ms": percentile(connects, 0.5),
         "connect_p95_ms": percentile(connects, 0.95),
         "connects": len(connects),

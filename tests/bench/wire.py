@@ -1,7 +1,6 @@
 """A call without a browser: Opus packets leave in 20 ms slots, what comes back is noted before any jitter buffer."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,20 +8,17 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from bench.page_talk import AUDIBLE_S, LONG_ANSWER, until_next_answer, was_cleared
-from bench.playback import is_voiced
 from bench.server import Server
 from browser import microphone
 from browser.ears import Told
 from browser.microphone import RATE, Script
-from fakes.rtc_client import SILENCE, Received, RtcClient
-from realtime.media.opus import OpusDecoder, OpusEncoder
+from fakes.rtc_client import Received, RtcClient
+from realtime.media.opus import OpusEncoder
 from recordings import Utterance, to_pcm
 
 SLOT_S = 0.02
 LEAD_IN_S = 1.0
 QUIET_AFTER_S = 1.6
-CALLS = 4
 CONNECT_TIMEOUT_S = 10
 
 
@@ -89,43 +85,6 @@ def opus(script: Script) -> list[bytes]:
     encoder = OpusEncoder(RATE)
     pcm, step = to_pcm(script.samples), encoder.frame_samples * 2
     return [encoder.encode(pcm[start : start + step]) for start in range(0, len(pcm) - step + 1, step)]
-
-
-def voiced(received: Sequence[Received]) -> list[float]:
-    """When each packet arrived that holds voice."""
-    decoder = OpusDecoder()
-    times: list[float] = []
-    for packet in received:
-        pcm = decoder.decode(packet.payload)
-        if packet.payload != SILENCE and is_voiced(pcm):
-            times.append(packet.arrived_s)
-    return times
-
-
-async def interruptions_ms(server: Server, asked: Sequence[Utterance], seed: int = 5) -> list[float]:
-    """First packet of an utterance sent → last voiced packet of the answer that it interrupts received. Several calls one after
-    the other, so that their slots lie differently; in each, every utterance interrupts the answer to the one before it.
-    """
-    draw = random.Random(seed)
-    taken_ms: list[float] = []
-    for first in range(CALLS):
-        written = microphone.script(((utterance, draw.uniform(1.6, 3.6)) for utterance in asked[first::CALLS]), LEAD_IN_S)
-        packets = opus(written)
-        async with calling(server, LONG_ANSWER) as phone:
-            line = await phone.speak(packets)
-        voiced_at = voiced(line.received)
-        for one in written.spoken:
-            taken = _taken_ms(line, voiced_at, line.sent(one.begin_s), line.sent(one.end_s))
-            taken_ms += [] if taken is None else [taken]
-    return taken_ms
-
-
-def _taken_ms(line: Line, voiced_at: Sequence[float], began: float, ended: float) -> float | None:
-    until = until_next_answer(line.events, began, ended)
-    last = max((at for at in voiced_at if began - AUDIBLE_S < at < until), default=None)
-    if last is None or not was_cleared(line.events, began, until):
-        return None
-    return round(max(0.0, last - began) * 1000, 1)
 
 
 async def ended_early(server: Server, utterances: Sequence[Utterance], at_once: int = 4) -> list[str]:

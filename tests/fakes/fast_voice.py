@@ -26,7 +26,7 @@ SENTENCE = "The ship sailed on over the grey sea, and nobody said a word."
 WORD_S = 0.02
 """As quick as the default model: some 50 words a second."""
 MS_PER_CHARACTER = 65
-PITCHES_HZ = tuple(range(200, 2_120, 60))
+PITCHES_HZ = tuple(range(200, 2_120, 30))
 LOUDNESS = 8_000
 KIND = "tones 1"
 

@@ -1,0 +1,114 @@
+"""Answers cut off on the wire: how soon they fall silent, and whether anything of them is heard later.
+
+The server's every answer is a tone of its own pitch (fakes/fast_voice.py).
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from bench import wire
+from bench.page_talk import LONG_ANSWER
+from bench.playback import is_voiced
+from bench.server import Server
+from browser import microphone
+from browser.microphone import Script
+from fakes.rtc_client import SILENCE
+from realtime.media.opus import OpusDecoder
+from recordings import RATE, Utterance
+
+LEAST_PLAYED_S, MOST_PLAYED_S = 1.2, 2.6
+"""After the end of an utterance: the answer begins about half a second after it."""
+SAME_HZ = 12.0
+"""Pitches are 30 Hz apart."""
+SURE_S = 0.04
+"""Events and packets travel apart: what arrived so close to an event may be from before it."""
+FFT_SIZE = 8192
+PACKET_SAMPLES = RATE // 50
+
+
+class CutOff(msgspec.Struct, frozen=True):
+    """`taken_ms`: first packet of each interruption sent → last packet of the interrupted answer received. `stale_samples`: at
+    24 kHz, of answers that had been cleared before."""
+
+    taken_ms: list[float]
+    stale_samples: int
+
+
+class Tone(msgspec.Struct, frozen=True):
+    """A voiced packet."""
+
+    at: float
+    hertz: float
+
+
+class Cleared(msgspec.Struct, frozen=True):
+    """An answer between `output_audio_buffer.started` and `.cleared`; it is looked for until the next one is cleared, too."""
+
+    begun: float
+    cleared: float
+    until: float
+
+
+async def cut_off(server: Server, asked: Sequence[Utterance], calls: int, seed: int = 5) -> CutOff:
+    """Each of the calls, side by side: every utterance interrupts the answer to the one before it, at a random moment."""
+    draw = random.Random(seed)
+    scripts = [
+        microphone.script(((one, draw.uniform(LEAST_PLAYED_S, MOST_PLAYED_S)) for one in asked[first::calls]), wire.LEAD_IN_S)
+        for first in range(calls)
+    ]
+    spoken = [(script, wire.opus(script)) for script in scripts]
+
+    async def speak(script: Script, packets: Sequence[bytes]) -> CutOff:
+        async with wire.calling(server, LONG_ANSWER) as phone:
+            line = await phone.speak(packets)
+        return judged(line, [line.sent(one.begin_s) for one in script.spoken])
+
+    judgements = await asyncio.gather(*(speak(script, packets) for script, packets in spoken))
+    return CutOff([ms for one in judgements for ms in one.taken_ms], sum(one.stale_samples for one in judgements))
+
+
+def judged(line: wire.Line, onsets: Sequence[float]) -> CutOff:
+    """`onsets`: when the first packet of each utterance was sent."""
+    tones = voiced_tones(line)
+    taken_ms: list[float] = []
+    stale = 0
+    for answer in cleared_answers(line):
+        played = [tone.hertz for tone in tones if answer.begun < tone.at < answer.cleared]
+        onset = max(at for at in onsets if at < answer.cleared)
+        if played:
+            pitch = float(np.median(played))
+            its = [tone.at for tone in tones if answer.begun < tone.at < answer.until and abs(tone.hertz - pitch) < SAME_HZ]
+            taken_ms.append(round(max(0.0, its[-1] - onset) * 1000, 1))
+            stale += sum(at > answer.cleared + SURE_S for at in its)
+    return CutOff(taken_ms, stale * PACKET_SAMPLES)
+
+
+def cleared_answers(line: wire.Line) -> list[Cleared]:
+    begun = {told.event["response_id"]: told.at for told in line.events if told.kind == "output_audio_buffer.started"}
+    cleared = [told for told in line.events if told.kind == "output_audio_buffer.cleared"]
+    ends = [told.at for told in cleared[1:]] + [float("inf")]
+    return [
+        Cleared(begun[told.event["response_id"]], told.at, end)
+        for told, end in zip(cleared, ends, strict=True)
+        if told.event["response_id"] in begun
+    ]
+
+
+def voiced_tones(line: wire.Line) -> list[Tone]:
+    decoder = OpusDecoder()
+    tones: list[Tone] = []
+    for packet in line.received:
+        pcm = decoder.decode(packet.payload)
+        if packet.payload != SILENCE and is_voiced(pcm):
+            tones.append(Tone(packet.arrived_s, pitch_hz(pcm)))
+    return tones
+
+
+def pitch_hz(pcm: bytes) -> float:
+    samples = np.frombuffer(pcm, "<i2").astype(np.float64)
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), FFT_SIZE))
+    return float(np.argmax(spectrum)) * RATE / FFT_SIZE
