@@ -14,8 +14,9 @@ from realtime.commands import config, models, serve, worker
 from realtime.guard import ExposureRefused
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
+from realtime.webrtc.turn import TurnSecretMissing
 
-OPERATOR_ERRORS = (ConfigurationError, WeightsError, EspeakMissing, ExposureRefused, TlsError, CannotListen)
+OPERATOR_ERRORS = (ConfigurationError, WeightsError, EspeakMissing, ExposureRefused, TurnSecretMissing, TlsError, CannotListen)
 """What a person can put right: told in one sentence, without a traceback."""
 
 

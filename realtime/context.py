@@ -13,6 +13,7 @@ from realtime.drain import Drain
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
+from realtime.webrtc.turn import Turn
 from sessions.manager import SessionManager
 from sessions.settings import VoiceSettings
 from sessions.voice_sessions import VoiceSessions
@@ -38,6 +39,7 @@ class AppContext:
     drain: Drain = field(default_factory=Drain)
     clock: Callable[[], float] = time.monotonic
     api_key: str | None = None
+    turn: Turn | None = None
 
 
 CONTEXT = web.AppKey("context", AppContext)

@@ -25,7 +25,8 @@ _NO_HOST = frozenset("@/?#\\")
 """With one of these in it a Host is the name of something else to one reader or another."""
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _ALLOWED_METHODS = "GET, POST, PATCH, DELETE, OPTIONS"
-_ALLOWED_HEADERS = "authorization, content-type, x-openai-agents-sdk"
+_ALLOWED_HEADERS = "authorization, content-type, if-match, x-openai-agents-sdk"
+_EXPOSED_HEADERS = "Location, ETag, Link, Retry-After"
 
 
 class ExposureRefused(ValueError):
@@ -75,7 +76,7 @@ async def allow_origin(request: web.Request, response: web.StreamResponse) -> No
     if origin is None or origin not in context.settings.allowed_origins:
         return
     response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
-    response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Location, Retry-After"
+    response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = _EXPOSED_HEADERS
     response.headers.add(hdrs.VARY, "Origin")
     if _is_preflight(request):
         response.headers[hdrs.ACCESS_CONTROL_ALLOW_METHODS] = _ALLOWED_METHODS

@@ -29,6 +29,7 @@ from realtime.priority import CLOCK, ask_for_priority
 from realtime.progress import Progress
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate, TlsError, own_certificate
+from realtime.webrtc.turn import configured_turn
 from sessions.manager import SessionManager
 from sessions.settings import SessionLimits
 from sessions.voice_sessions import VoiceSessions
@@ -42,10 +43,11 @@ PHONEME_MODELS = {"piper_talker", "kokoro"}
 
 
 def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, TlsError, CannotListen, WeightsError,
-    EspeakMissing."""
+    """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, TurnSecretMissing, TlsError, CannotListen,
+    WeightsError, EspeakMissing."""
     settings = deployment.server
     check_exposure(settings, api_key)
+    configured_turn(settings.webrtc.turn)
     certificate = own_certificate(settings)
     with listen(settings.host, settings.port, certificate) as listener:
         graph = with_weights(deployment.graph)
@@ -113,6 +115,7 @@ class Gateway:
             worker_reports=self._runtime.reports,
             faults=self._runtime.faults,
             api_key=api_key,
+            turn=configured_turn(deployment.server.webrtc.turn),
         )
 
     async def serve(self, listener: Listener) -> None:

@@ -52,7 +52,8 @@ class Call:
         sound = offer.sound
         self._microphone = Microphone(context.call_media, sound.codec)
         pacer = Pacer(playout, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
-        self._peer = Peer(with_relay(context.settings.webrtc, context.turn), pacer, self._microphone.arrived, self._mailbox.arrived)
+        settings = with_relay(context.settings.webrtc, context.turn)
+        self._peer = Peer(settings, pacer, self._microphone.arrived, self._mailbox.arrived)
 
     def hang_up(self) -> None:
         self._hung_up.set()

@@ -13,6 +13,7 @@ MAX_BODY_BYTES = 256 << 10
 READ_BYTES = 16 << 10
 FORM = "multipart/form-data"
 SDP = "application/sdp"
+FRAGMENT = "application/trickle-ice-sdpfrag"
 
 
 class CallBody(msgspec.Struct, frozen=True):
@@ -28,8 +29,19 @@ async def read_call_body(request: web.Request) -> CallBody:
         case "multipart/form-data":
             return _from_form(await _fields(request))
         case other:
-            message = f"Content-Type: expected {SDP} or {FORM}, got {shown(other)}"
-            raise Refusal(message, status=415, code="invalid_content_type", field="Content-Type")
+            raise _wrong_type(f"{SDP} or {FORM}", other)
+
+
+async def read_fragment_body(request: web.Request) -> bytes:
+    """Of a PATCH. Raises Refusal."""
+    if request.content_type != FRAGMENT:
+        raise _wrong_type(FRAGMENT, request.content_type)
+    return await _whole(request)
+
+
+def _wrong_type(expected: str, got: str) -> Refusal:
+    message = f"Content-Type: expected {expected}, got {shown(got)}"
+    return Refusal(message, status=415, code="invalid_content_type", field="Content-Type")
 
 
 def _from_form(fields: dict[str, bytes]) -> CallBody:

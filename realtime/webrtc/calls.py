@@ -50,12 +50,13 @@ class Calls:
         task.add_done_callback(lambda _: self._calls.pop(call_id))
         return call_id, await call.answer
 
+    def find(self, call_id: str) -> Call:
+        """Raises Refusal (404)."""
+        return self._running(call_id).call
+
     async def hang_up(self, call_id: str) -> None:
         """Returns when nothing is left of the call, so that its seat is free. Raises Refusal (404)."""
-        running = self._calls.get(call_id)
-        if running is None:
-            message = f"call: expected one that goes on, got {shown(call_id)}"
-            raise Refusal(message, status=404, code="call_not_found")
+        running = self._running(call_id)
         running.call.hang_up()
         await asyncio.wait({running.task})
 
@@ -66,3 +67,10 @@ class Calls:
                 await call.run()
         finally:
             self._context.metrics.calls_active.dec()
+
+    def _running(self, call_id: str) -> _Running:
+        running = self._calls.get(call_id)
+        if running is None:
+            message = f"call: expected one that goes on, got {shown(call_id)}"
+            raise Refusal(message, status=404, code="call_not_found")
+        return running

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from aioice import Candidate, Connection, stun
 from aioice.ice import ICE_COMPLETED, CandidatePair, StunProtocol, relayed_candidate, server_reflexive_candidate
 
+from realtime.webrtc.candidates import RemoteCandidate
 from realtime.webrtc.ice_port import Port, host_candidate, local_addresses
-from realtime.webrtc.offer import Offer, RemoteCandidate
+from realtime.webrtc.offer import Offer
 from realtime.webrtc.settings import IceServer, WebRtcSettings
 from realtime.webrtc.udp_ports import bind_one_port
 

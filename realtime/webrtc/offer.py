@@ -1,18 +1,16 @@
 """The gate in front of the peer: an SDP offer (RFC 8866, JSEP) becomes a typed record, or a refusal that says what was wrong."""
 
-import ipaddress
 import re
 from typing import Literal
 
 import msgspec
 
 from realtime.errors import Refusal, shown
+from realtime.webrtc.candidates import RemoteCandidate, read_candidates
 from realtime.webrtc.offered_sound import OfferedSound, read_sound
 
 MAX_OFFER_CHARACTERS = 64 << 10
 MAX_SECTIONS = 32
-MAX_CANDIDATES = 8
-"""More are not worth their checks: the client finds this server by the answer, and then its own checks tell where it is."""
 DEFAULT_MAX_MESSAGE_BYTES = 65_536
 """Of a client that names none (RFC 8841, section 6)."""
 DEFAULT_SCTP_PORT = 5000
@@ -25,7 +23,6 @@ _SETUPS: dict[str, Setup] = {"actpass": "active", "passive": "active", "active":
 _SECURE_RTP = {"UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP"}
 _DATA = {"UDP/DTLS/SCTP", "TCP/DTLS/SCTP"}
 _DIGEST_BYTES = {"sha-256": 32, "sha-384": 48, "sha-512": 64}
-_CANDIDATE_TYPES = {"host", "srflx", "prflx", "relay"}
 
 _SECTION = re.compile(r"m=([a-z]{1,20}) ([0-9]{1,5})(?:/[0-9]{1,5})? ([A-Za-z0-9/]{1,40})((?: [!-~]{1,40}){1,200})")
 _MID = re.compile(r"[!-~]{1,32}")
@@ -40,16 +37,6 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     algorithm: str
     value: str
-
-
-class RemoteCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A UDP address at which the client may be, always an IP address: no name is ever resolved for a client."""
-
-    foundation: str
-    priority: int
-    address: str
-    port: int
-    type: str
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +112,7 @@ def read_offer(sdp: str) -> Offer:
         ice_password=_matching("ice-pwd", _PASSWORD, "22 to 256 letters and digits", heard, session),
         ice_lite="ice-lite" in session,
         fingerprints=_fingerprints(heard.get("fingerprint", []) + session.get("fingerprint", [])),
-        candidates=next((found for block in taken if (found := _candidates(block.attributes))), ()),
+        candidates=next((found for block in taken if (found := read_candidates(block.attributes.get("candidate", [])))), ()),
         sctp_port=_number(data, "sctp-port", DEFAULT_SCTP_PORT, 65_535),
         max_message_bytes=_number(data, "max-message-size", DEFAULT_MAX_MESSAGE_BYTES, 1 << 33),
     )
@@ -260,40 +247,3 @@ def _number(attributes: Attributes, name: str, default: int, most: int) -> int:
     if _NUMBER.fullmatch(value) is None or int(value) > most:
         raise OfferRefused(f"a={name}", f"a number up to {most}", value)
     return int(value)
-
-
-def _candidates(attributes: Attributes) -> tuple[RemoteCandidate, ...]:
-    """Those that can be used; the rest, and any end of candidates, is left out: the client's own checks tell where it is."""
-    found: dict[tuple[str, int], RemoteCandidate] = {}
-    for line in attributes.get("candidate", []):
-        candidate = _candidate(line.split())
-        if candidate is not None and len(found) < MAX_CANDIDATES:
-            found.setdefault((candidate.address, candidate.port), candidate)
-    return tuple(found.values())
-
-
-def _candidate(words: list[str]) -> RemoteCandidate | None:
-    """`foundation component transport priority address port typ type …` (RFC 8839, section 5.1)."""
-    if len(words) < 8 or words[1] != "1" or words[2].lower() != "udp" or words[6] != "typ" or words[7] not in _CANDIDATE_TYPES:
-        return None
-    if not (_NUMBER.fullmatch(words[3]) and _NUMBER.fullmatch(words[5]) and len(words[0]) <= 32):
-        return None
-    priority, port, address = int(words[3]), int(words[5]), _address(words[4])
-    if address is None or not 0 < port < 65_536 or not 0 < priority < 1 << 32:
-        return None
-    return RemoteCandidate(foundation=words[0], priority=priority, address=address, port=port, type=words[7])
-
-
-def _address(text: str) -> str | None:
-    """A unicast IP address that can be sent to as it stands; None for names."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    unusable = (
-        address.is_multicast
-        or address.is_unspecified
-        or address.is_link_local
-        or (address.is_reserved and not address.is_loopback)
-    )
-    return None if unusable or "%" in text else str(address)

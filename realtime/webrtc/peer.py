@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 from realtime.together import together
 from realtime.webrtc.answer import Ours, write_answer
 from realtime.webrtc.audio_streams import UNTOLD_LOSS, AudioStreams
+from realtime.webrtc.candidates import RemoteCandidate
 from realtime.webrtc.channel import MAX_MESSAGE_BYTES, ChannelClosed, EventsChannel, MessageTooLarge
 from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.ice import IceLink
 from realtime.webrtc.liveness import LOST_AFTER_S, Liveness
-from realtime.webrtc.offer import Offer, RemoteCandidate
+from realtime.webrtc.offer import Offer
 from realtime.webrtc.packets import AudioPacket, PacketSource
 from realtime.webrtc.settings import WebRtcSettings
 

@@ -42,6 +42,22 @@ class IceServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return found
 
 
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A TURN server that shares a secret with this one: ANTIPHON_TURN_SECRET in the environment, never in a file."""
+
+    urls: tuple[str, ...] = ()
+    """Of one server, the best first: turn:turn.example.org, turns:turn.example.org. This server itself uses the first."""
+    ttl_s: int = 3600
+    """How long a client's credentials are good for."""
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            parsed = _parsed(url)
+            right = parsed is not None and parsed.scheme != "stun"
+            _require(right, "turn.urls", "turn:host[:port][?transport=udp|tcp] or turns:host[:port]", url)
+        _require(self.ttl_s > 0, "turn.ttl_s", "more than 0", self.ttl_s)
+
+
 class WebRtcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     announced_addresses: tuple[str, ...] = ()
     """Addresses under which clients reach this machine, named in place of its own: behind a NAT, in a container."""
@@ -49,6 +65,8 @@ class WebRtcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """First and last UDP port for media, to be opened in a firewall; None leaves the choice to the system."""
     ice_servers: tuple[IceServer, ...] = ()
     """None by default: no third party is asked for anything. At most one STUN and one TURN server."""
+    turn: TurnSettings = msgspec.field(default_factory=TurnSettings)
+    """For clients that UDP does not reach, and for a server that it does not reach."""
     connect_timeout_s: float = 10.0
     """A call whose media does not flow after so long gives its seat back."""
 
@@ -62,6 +80,8 @@ class WebRtcSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         for schemes in ({"stun"}, {"turn", "turns"}):
             urls = [server.url for server in self.ice_servers if server.address.scheme in schemes]
             _require(len(urls) <= 1, "ice_servers", f"at most one {min(schemes)} server", urls)
+        relays = [server.url for server in self.ice_servers if server.address.scheme != "stun"]
+        _require(not (relays and self.turn.urls), "ice_servers", "no TURN server beside that of server.webrtc.turn", relays)
         _require(self.connect_timeout_s > 0, "connect_timeout_s", "more than 0", self.connect_timeout_s)
 
 

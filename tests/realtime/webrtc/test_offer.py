@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fakes.offers import CHROMIUM, mutated_offers
 from realtime.errors import Refusal
-from realtime.webrtc.offer import MAX_CANDIDATES, MAX_OFFER_CHARACTERS, Fingerprint, OfferRefused, read_offer
+from realtime.webrtc.candidates import MAX_CANDIDATES
+from realtime.webrtc.offer import MAX_OFFER_CHARACTERS, Fingerprint, OfferRefused, read_offer
 from realtime.webrtc.offered_sound import OfferedSound
 
 LINES = CHROMIUM.split("\r\n")
