@@ -34,18 +34,32 @@ set_up_tests() {
     need_debian_package chromium has_chromium
     need_debian_package nginx has_nginx
     install_debian_packages
+    has_coturn >/dev/null 2>&1 || say "apt-get knows no coturn: the tests of calls through a TURN server are skipped"
     install_group tests --no-deps "$LOCKS/test.txt"
 }
 
 has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 
-# One that is unpacked beside the venv will do: one that is installed would also serve, on port 80.
-has_nginx() {
-    if PATH=$PATH:/usr/sbin command -v nginx || [ -x "$VENV/nginx/usr/sbin/nginx" ]; then return; fi
-    local download=$VENV/nginx.download
+# Unpacked beside the venv will do: installed they would also serve, on ports of their own.
+has_nginx() { PATH=$PATH:/usr/sbin command -v nginx || [ -x "$VENV/nginx/usr/sbin/nginx" ] || unpack nginx nginx; }
+
+has_coturn() {
+    command -v turnserver || [ -x "$VENV/coturn/usr/bin/turnserver" ] || unpack coturn $(needed_for coturn)
+}
+
+# The Debian packages that installing PACKAGE would bring, itself among them.
+needed_for() { apt-get --simulate --no-install-recommends install "$1" | awk '/^Inst/ { print $2 }'; }
+
+# unpack FOLDER PACKAGE…: into .venv/FOLDER.
+unpack() {
+    local folder=$VENV/$1 download=$VENV/$1.download outcome=0 file
+    shift
+    [ $# -gt 0 ] || return
     mkdir -p "$download"
-    (cd "$download" && apt-get download nginx) && dpkg-deb -x "$download"/nginx_*.deb "$VENV/nginx"
-    local outcome=$?
+    (cd "$download" && apt-get download "$@") || outcome=1
+    for file in "$download"/*.deb; do
+        [ $outcome = 0 ] && { dpkg-deb -x "$file" "$folder" || outcome=1; }
+    done
     rm -rf "$download"
     return $outcome
 }
