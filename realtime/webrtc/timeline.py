@@ -73,9 +73,10 @@ class Timeline:
         due_s = self.due_s(delay_s)
         if due_s is None or now_s < due_s:
             return []
-        passed = int((now_s - self._heard_s - self._lag_s(delay_s)) * self._facts.clock_hz)
+        passed_ms = int((now_s - self._heard_s - self._lag_s(delay_s)) * 1000)  # whole ones are whole samples
+        passed = passed_ms * self._facts.clock_hz // 1000
         silent = self._allowed(passed - self._filled, now_s)
-        self._filled += passed - self._filled
+        self._filled = passed
         return self._silent(silent)
 
     def _lag_s(self, delay_s: float) -> float:
