@@ -17,6 +17,8 @@ class VoicePage:
         self.start = page.get_by_role("button", name="Start", exact=True)
         self.stop = page.get_by_role("button", name="Stop", exact=True)
         self.interrupt = page.get_by_role("button", name="Interrupt", exact=True)
+        self.push_to_talk = page.get_by_role("button", name="Push to talk", exact=True)
+        self.hold = page.get_by_role("button", name="Hold to talk", exact=True)
         self.send = page.get_by_role("button", name="Send", exact=True)
         self.message = page.get_by_role("textbox", name="Message", exact=True)
         self.notice = page.get_by_role("alert")

@@ -28,7 +28,7 @@ export class PushToTalk {
     this.#button.addEventListener("click", (event) => {
       if (event.detail === 0) this.#hold(!this.held); // by an assistant, or by Enter: who cannot hold presses twice
     });
-    byId("call").addEventListener("mousedown", (event) => this.#keepFocus(event));
+    byId("call").addEventListener("mousedown", (event) => this.#freeSpace(event));
     document.addEventListener("keydown", (event) => this.#keyDown(event));
     document.addEventListener("keyup", (event) => this.#keyUp(event));
     window.addEventListener("blur", () => this.#hold(false));
@@ -69,9 +69,11 @@ export class PushToTalk {
     this.#hold(true);
   }
 
-  // A button that was clicked would have the space bar from then on. Those who use the keyboard keep their focus.
-  #keepFocus(event) {
-    if (this.on || event.target === this.#toggle) event.preventDefault();
+  // A button that was clicked would have the space bar from then on, a text field keep it. Who uses the keyboard keeps the focus.
+  #freeSpace(event) {
+    if (!this.on && event.target !== this.#toggle) return;
+    event.preventDefault();
+    document.activeElement?.blur();
   }
 
   #keyDown(event) {

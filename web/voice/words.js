@@ -29,8 +29,8 @@ const STATES = {
 
 // With push to talk, while nothing is held.
 const WAITING = {
-  listening: ["Hold to talk", "Hold the button or the space bar for as long as you speak."],
-  speaking: ["Antiphon is speaking", "Hold the button or the space bar and speak to interrupt."],
+  listening: ["Hold to talk", "Hold the button, or Space, while you speak."],
+  speaking: ["Antiphon is speaking", "Hold the button, or Space, and speak to interrupt."],
 };
 
 const TEXT_STATES = {

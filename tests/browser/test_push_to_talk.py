@@ -1,0 +1,102 @@
+"""With push to talk nothing is heard but what is said while the button or the space bar is held. The edge over a fake graph."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from browser.conftest import Browse
+from browser.voice_page import VoicePage
+from fakes.edge import edge_context, serving
+from fakes.graph import FakeGraph
+from realtime.media.client import MediaClient
+from recordings import Utterance
+
+pytestmark = pytest.mark.timeout(90)
+
+HEARD_MS = 15_000
+
+
+@pytest_asyncio.fixture
+async def calling(browse: Browse, question: Utterance) -> AsyncIterator[Callable[[], Awaitable[VoicePage]]]:
+    """A page in a call, someone asks again and again; push to talk has been switched on before it."""
+    async with MediaClient(back_off_s=(0.0,)) as media, serving(edge_context(FakeGraph(), call_media=media)) as url:
+        context = await browse(*[(question, 1.0)] * 12)
+
+        async def call() -> VoicePage:
+            page = await VoicePage.open(context, url)
+            if await page.push_to_talk.get_attribute("aria-pressed") == "false":
+                await page.push_to_talk.click()
+            await page.call()
+            return page
+
+        yield call
+
+
+async def test_only_what_is_said_while_space_is_held_is_heard(calling: Callable[[], Awaitable[VoicePage]]) -> None:
+    page = await calling()
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await spoken_meanwhile(page)
+    assert await page.turns("user").count() == 0
+    await page.page.keyboard.down("Space")
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await page.told("input_audio_buffer.speech_started")
+    await page.page.keyboard.up("Space")
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await expect(page.turns("user", "done")).to_have_count(1, timeout=HEARD_MS)
+    await expect(page.turns("assistant", "done")).to_contain_text("Paris", timeout=HEARD_MS)
+
+
+async def test_the_button_opens_the_microphone_for_as_long_as_it_is_held(calling: Callable[[], Awaitable[VoicePage]]) -> None:
+    page = await calling()
+    await page.hold.hover()
+    await page.page.mouse.down()
+    await expect(page.hold).to_have_attribute("aria-pressed", "true")
+    await page.told("input_audio_buffer.speech_started")
+    await page.page.mouse.move(5, 5)  # off the button, and still held
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await page.page.mouse.up()
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await expect(page.turns("user", "done")).to_have_count(1, timeout=HEARD_MS)
+
+
+async def test_space_writes_where_people_write_and_presses_the_button_that_has_the_focus(
+    calling: Callable[[], Awaitable[VoicePage]],
+) -> None:
+    page = await calling()
+    await page.message.press("Space")
+    await expect(page.message).to_have_value(" ")
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await page.push_to_talk.focus()
+    await page.page.keyboard.press("Space")
+    await expect(page.push_to_talk).to_have_attribute("aria-pressed", "false")
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await expect(page.hold).to_be_hidden()
+
+
+async def test_leaving_the_window_closes_the_microphone(calling: Callable[[], Awaitable[VoicePage]]) -> None:
+    page = await calling()
+    await page.page.keyboard.down("Space")
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await page.page.evaluate("window.dispatchEvent(new Event('blur'))")
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+
+
+async def test_who_cannot_hold_presses_twice(calling: Callable[[], Awaitable[VoicePage]]) -> None:
+    page = await calling()
+    await page.hold.focus()
+    for microphone in ("open", "closed"):
+        await page.page.keyboard.press("Enter")
+        await expect(page.main).to_have_attribute("data-microphone", microphone)
+
+
+async def test_it_is_remembered(calling: Callable[[], Awaitable[VoicePage]]) -> None:
+    await calling()
+    again = await calling()
+    await expect(again.main).to_have_attribute("data-microphone", "closed")
+
+
+async def spoken_meanwhile(page: VoicePage) -> None:
+    """Until the file has said its question once, by the file's own clock."""
+    await page.page.wait_for_function("since => ears.now() - since > 4", arg=await page.page.evaluate("ears.now()"))
