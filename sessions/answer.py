@@ -135,6 +135,7 @@ class Answer:
             message=message,
             modality=self._plan.modality,
             voice=self._plan.voice,
+            sound_format=self._plan.sound_format,
             conversation=self._plan.conversation,
             max_output_tokens=self._plan.max_output_tokens,
             output=self._item.output(),

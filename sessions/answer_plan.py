@@ -11,6 +11,7 @@ from engines.requests import Graph, Request
 from sessions.audio_buffer import SAMPLE_RATE
 from sessions.commands import CommandRefused, CreateResponse
 from sessions.items import Item
+from sessions.voice_config import SoundFormat
 from sessions.voice_state import VoiceState
 
 
@@ -21,6 +22,7 @@ class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str
     modality: Literal["audio", "text"]
     voice: str
+    sound_format: SoundFormat
     output: str
     speed: float
     temperature: float
@@ -61,6 +63,7 @@ def plan_answer(state: VoiceState, wish: CreateResponse) -> AnswerPlan:
         instructions=config.instructions if wish.instructions is None else wish.instructions,
         modality=modality,
         voice=voice,
+        sound_format=wish.sound_format or config.output_format,
         output=speaking_output(state.graph, state.voices, voice) if modality == "audio" else "",
         speed=config.speed,
         temperature=config.temperature if wish.temperature is None else wish.temperature,

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from sessions.items import Item
-from sessions.voice_config import VoiceConfig
+from sessions.voice_config import SoundFormat, VoiceConfig
 
 
 class CommandRefused(Exception):
@@ -76,6 +76,7 @@ class CreateResponse(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str | None = None
     modality: Literal["audio", "text"] | None = None
     voice: str | None = None
+    sound_format: SoundFormat | None = None
     max_output_tokens: int | None = None
     temperature: float | None = None
     conversation: Literal["auto", "none"] = "auto"

@@ -6,7 +6,7 @@ import msgspec
 
 from engines.requests import StageTiming
 from sessions.items import Item, Part
-from sessions.voice_config import VoiceConfig
+from sessions.voice_config import SoundFormat, VoiceConfig
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -116,6 +116,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     modality: Literal["audio", "text"]
     voice: str
+    sound_format: SoundFormat = "pcm"
     conversation: Literal["auto", "none"]
     max_output_tokens: int | None = None
     output: tuple[Item, ...] = ()

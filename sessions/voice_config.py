@@ -27,8 +27,12 @@ TurnDetection: TypeAlias = ServerVad | SemanticVad | None
 """None is manual mode: the client commits and asks for responses itself."""
 
 
+SoundFormat: TypeAlias = Literal["pcm", "pcmu", "pcma"]
+"""How sound looks on the client's side: PCM16 mono at 24 kHz, or G.711 at 8 kHz, in mu-law or A-law."""
+
+
 class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`max_output_tokens` None means unlimited. Audio is PCM16 mono at 24 kHz both ways."""
+    """`max_output_tokens` None means unlimited. The formats are the edge's affair: the session's own sound is PCM16 at 24 kHz."""
 
     model: str
     instructions: str
@@ -38,4 +42,6 @@ class VoiceConfig(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float = 0.0
     max_output_tokens: int | None = None
     transcribe_input: bool = True
+    input_format: SoundFormat = "pcm"
+    output_format: SoundFormat = "pcm"
     turn_detection: TurnDetection = SemanticVad()

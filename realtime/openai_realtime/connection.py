@@ -1,6 +1,7 @@
 """One client and its session: who reads, who obeys, who tells, and how it ends."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import NoReturn
 
 from aiohttp import WSCloseCode
@@ -13,6 +14,8 @@ from realtime.openai_realtime.client_events import Malformed, SessionUpdate
 from realtime.openai_realtime.inbox import Inbox
 from realtime.openai_realtime.server_events import EventEncoder, Object, ServerEvent
 from realtime.openai_realtime.session_config import WireSession, apply, shown_session
+from realtime.openai_realtime.sound_in import SoundIn
+from realtime.openai_realtime.sound_out import SoundOut
 from realtime.openai_realtime.speaker import Speaker
 from realtime.openai_realtime.translation import translate
 from realtime.openai_realtime.understanding import Understood, understand
@@ -46,6 +49,8 @@ class Connection:
         self._speaker = speaker
         self._inbox = Inbox()
         self._encoder = EventEncoder(session_id)
+        self._sound_in = SoundIn(config.config.input_format)
+        self._sound_out = SoundOut()
 
     async def run(self) -> Ended:
         """Until one side ends it. What goes wrong inside propagates to the caller's funnel."""
@@ -81,7 +86,7 @@ class Connection:
                 await self._refuse(refusal(failure), event_id)
 
     async def _understand(self, message: bytes) -> Understood:
-        catalogue, limit = self._context.catalogue, self._context.settings.max_append_bytes
+        catalogue, limit = self._context.catalogue, self._sound_in.most_bytes(self._context.settings.max_append_bytes)
         if len(message) < OFF_LOOP_BYTES:
             return understand(message, catalogue, limit)
         return await asyncio.to_thread(understand, message, catalogue, limit)
@@ -90,9 +95,18 @@ class Connection:
         if isinstance(wish, ClearPlayback) and self._speaker is None:
             message = "output_audio_buffer.clear: over a WebSocket the client plays for itself; stop there, and truncate the item"
             raise Refusal(message, code="unsupported", field="type")
-        if not isinstance(wish, SessionUpdate):
-            await self._session.handle(wish)
-            return
+        if isinstance(wish, SessionUpdate):
+            await self._configure(wish)
+        elif self._sound_in.is_long(wish):
+            await self._handle(await asyncio.to_thread(self._sound_in.decoded, wish))
+        else:
+            await self._handle(self._sound_in.decoded(wish))
+
+    async def _handle(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            await self._session.handle(command)
+
+    async def _configure(self, wish: SessionUpdate) -> None:
         before = self._config
         self._config = apply(before, wish.session, self._context.catalogue)
         try:
@@ -100,6 +114,8 @@ class Connection:
         except CommandRefused:
             self._config = before
             raise
+        if self._sound_in.format != self._config.config.input_format:
+            await self._handle(self._sound_in.change(self._config.config.input_format))
 
     async def _tell(self) -> NoReturn:
         """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
@@ -108,8 +124,9 @@ class Connection:
                 await self._speaker.play(event)
                 continue
             with self._session.giving(event):
-                for said in self._wire_events(event):
-                    await self.say(said)
+                for encoded in self._sound_out.encoded(event):
+                    for said in self._wire_events(encoded):
+                        await self.say(said)
             await self._note_end(event)
         raise Ended(WSCloseCode.OK, "the session has ended")
 

@@ -137,7 +137,7 @@ class TranscriptDone(_OfPart, frozen=True, kw_only=True, tag="response.output_au
 
 
 class AudioDelta(_OfPart, frozen=True, kw_only=True, tag="response.output_audio.delta"):
-    """`delta` is base64 PCM16 (msgspec encodes bytes so); `pts_ms` is extra: its place in the item."""
+    """`delta` is sound in the answer's format (msgspec encodes bytes in base64); `pts_ms` is extra: its place in the item."""
 
     delta: bytes
     pts_ms: float

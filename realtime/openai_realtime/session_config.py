@@ -9,18 +9,18 @@ from realtime.catalogue import Catalogue
 from realtime.errors import Invalid, Refusal
 from realtime.openai_realtime.session_patch import (
     AudioPatch,
+    FormatPatch,
     InputPatch,
     OpenObject,
     OutputPatch,
-    PcmFormat,
     SessionPatch,
     TokenLimit,
     TurnDetectionPatch,
     VoiceId,
 )
-from sessions.voice_config import SemanticVad, ServerVad, TurnDetection, VoiceConfig
+from sessions.voice_config import SemanticVad, ServerVad, SoundFormat, TurnDetection, VoiceConfig
 
-RATE_HZ = 24_000
+RATES_HZ: dict[SoundFormat, int] = {"pcm": 24_000, "pcmu": 8_000, "pcma": 8_000}
 MAX_TEXT_CHARACTERS = 100_000
 """Far beyond what fits into any context here; longer text is refused before anybody tokenises it."""
 LANGUAGE = "en"
@@ -70,12 +70,12 @@ def shown_session(session: WireSession, session_id: str) -> dict[str, object]:
         "prompt": None,
         "audio": {
             "input": {
-                "format": _shown_format(),
+                "format": shown_format(config.input_format),
                 "transcription": {"model": config.model, "language": LANGUAGE} if config.transcribe_input else None,
                 "noise_reduction": None,
                 "turn_detection": _shown_turn_detection(config.turn_detection),
             },
-            "output": {"format": _shown_format(), "voice": config.voice, "speed": config.speed},
+            "output": {"format": shown_format(config.output_format), "voice": config.voice, "speed": config.speed},
         },
     }
 
@@ -99,10 +99,18 @@ def token_limit(asked: TokenLimit) -> int | None:
     return asked if isinstance(asked, int) else None
 
 
-def check_format(field: str, asked: PcmFormat | None) -> None:
-    if asked is not None and (asked.type != "audio/pcm" or asked.rate not in (None, RATE_HZ)):
-        got = f"{asked.type} at {asked.rate} Hz" if asked.rate is not None else asked.type
-        raise Refusal(f"{field}: expected audio/pcm at {RATE_HZ} Hz, got {got}", code="unsupported_format", field=field)
+def chosen_format(field: str, asked: FormatPatch) -> SoundFormat:
+    for format, rate_hz in RATES_HZ.items():
+        if asked.type == f"audio/{format}" and asked.rate in (None, rate_hz):
+            return format
+    expected = " or ".join(f"audio/{format} at {rate_hz} Hz" for format, rate_hz in RATES_HZ.items())
+    got = f"{asked.type} at {asked.rate} Hz" if asked.rate is not None else asked.type
+    raise Refusal(f"{field}: expected {expected}, got {got}", code="unsupported_format", field=field)
+
+
+def shown_format(format: SoundFormat) -> dict[str, object]:
+    """The rate of G.711 is a matter of course."""
+    return {"type": "audio/pcm", "rate": RATES_HZ[format]} if format == "pcm" else {"type": f"audio/{format}"}
 
 
 def chosen_voice(field: str, asked: str | VoiceId, catalogue: Catalogue) -> str:
@@ -137,7 +145,8 @@ def _apply_audio(config: VoiceConfig, patch: AudioPatch, catalogue: Catalogue) -
 
 
 def _apply_input(config: VoiceConfig, patch: InputPatch) -> VoiceConfig:
-    check_format("session.audio.input.format", patch.format)
+    if patch.format is not None:
+        config = msgspec.structs.replace(config, input_format=chosen_format("session.audio.input.format", patch.format))
     if patch.noise_reduction is not None:
         field = "session.audio.input.noise_reduction"
         raise Invalid(field, "null: noise reduction is not served", patch.noise_reduction, code="unsupported")
@@ -153,7 +162,8 @@ def _apply_input(config: VoiceConfig, patch: InputPatch) -> VoiceConfig:
 
 
 def _apply_output(config: VoiceConfig, patch: OutputPatch, catalogue: Catalogue) -> VoiceConfig:
-    check_format("session.audio.output.format", patch.format)
+    if patch.format is not None:
+        config = msgspec.structs.replace(config, output_format=chosen_format("session.audio.output.format", patch.format))
     if patch.voice is not None:
         config = msgspec.structs.replace(config, voice=chosen_voice("session.audio.output.voice", patch.voice, catalogue))
     if patch.speed is not None:
@@ -190,10 +200,6 @@ def _turn_detection(present: TurnDetection, patch: TurnDetectionPatch | None) ->
         if name not in names:
             raise Invalid(f"{field}.{name}", f"only {', '.join(names)} with this type", value, code="unsupported")
     return msgspec.structs.replace(start, **{names[name]: value for name, value in given.items()})
-
-
-def _shown_format() -> dict[str, object]:
-    return {"type": "audio/pcm", "rate": RATE_HZ}
 
 
 def _shown_turn_detection(turn_detection: TurnDetection) -> dict[str, object] | None:

@@ -15,8 +15,8 @@ TokenLimit: TypeAlias = Tokens | Literal["inf"] | None
 OpenObject: TypeAlias = dict[str, object]
 
 
-class PcmFormat(msgspec.Struct, frozen=True):
-    """Any format is decoded, so that the refusal of a wrong one can name both."""
+class FormatPatch(msgspec.Struct, frozen=True):
+    """Any format is taken, so that the refusal of a wrong one can name both."""
 
     type: str
     rate: Whole | None = None
@@ -46,7 +46,7 @@ class TurnDetectionPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class InputPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`transcription` and `turn_detection` null switch these off."""
 
-    format: PcmFormat | None = None
+    format: FormatPatch | None = None
     transcription: Transcription | UnsetType | None = UNSET
     turn_detection: TurnDetectionPatch | UnsetType | None = UNSET
     noise_reduction: OpenObject | None = None
@@ -57,7 +57,7 @@ class VoiceId(msgspec.Struct, frozen=True):
 
 
 class OutputPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    format: PcmFormat | None = None
+    format: FormatPatch | None = None
     voice: str | VoiceId | None = None
     speed: Speed | None = None
 
@@ -103,7 +103,7 @@ class WireItem(msgspec.Struct, frozen=True):
 
 
 class ResponseOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    format: PcmFormat | None = None
+    format: FormatPatch | None = None
     voice: str | VoiceId | None = None
 
 

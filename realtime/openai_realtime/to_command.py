@@ -10,14 +10,14 @@ from realtime.catalogue import Catalogue
 from realtime.errors import Invalid, Refusal
 from realtime.openai_realtime import client_events as wire
 from realtime.openai_realtime.session_config import (
-    check_format,
     checked_length,
+    chosen_format,
     chosen_voice,
     modality,
     refuse_tools,
     token_limit,
 )
-from realtime.openai_realtime.session_patch import ItemPart, ResponsePatch, WireItem
+from realtime.openai_realtime.session_patch import ItemPart, ResponseOutput, ResponsePatch, WireItem
 from sessions import commands
 from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
 
@@ -70,7 +70,7 @@ def to_command(event: PlainEvent, catalogue: Catalogue, max_append_bytes: int) -
 def decoded_audio(field: str, text: str, max_bytes: int) -> bytes:
     """Strict: standard alphabet, padded, no white space, not empty."""
     if not text:
-        raise Invalid(field, "base64 of PCM16 audio", text, code="invalid_audio")
+        raise Invalid(field, "base64 of audio", text, code="invalid_audio")
     if len(text) > (max_bytes + 2) // 3 * 4:
         raise _too_much_audio(field, len(text) // 4 * 3, max_bytes)
     try:
@@ -102,17 +102,16 @@ def _response(patch: ResponsePatch, catalogue: Catalogue) -> commands.CreateResp
     refuse_tools("response.tools", patch.tools, patch.tool_choice, "response.tool_choice")
     if patch.prompt is not None:
         raise Invalid("response.prompt", "null: there are no stored prompts here", patch.prompt, code="unsupported")
-    voice = None
-    if patch.audio is not None and patch.audio.output is not None:
-        check_format("response.audio.output.format", patch.audio.output.format)
-        if patch.audio.output.voice is not None:
-            voice = chosen_voice("response.audio.output.voice", patch.audio.output.voice, catalogue)
+    output = ResponseOutput() if patch.audio is None or patch.audio.output is None else patch.audio.output
+    voice = None if output.voice is None else chosen_voice("response.audio.output.voice", output.voice, catalogue)
+    sound_format = None if output.format is None else chosen_format("response.audio.output.format", output.format)
     if patch.instructions is not None:
         checked_length("response.instructions", patch.instructions)
     return commands.CreateResponse(
         instructions=patch.instructions,
         modality=None if patch.output_modalities is None else modality("response.output_modalities", patch.output_modalities),
         voice=voice,
+        sound_format=sound_format,
         max_output_tokens=token_limit(patch.max_output_tokens),
         conversation=patch.conversation or "auto",
         input=None if patch.input is None else tuple(_item(f"response.input[{n}]", item) for n, item in enumerate(patch.input)),

@@ -5,7 +5,7 @@ import msgspec
 from realtime.errors import ErrorBody
 from realtime.openai_realtime import server_events as wire
 from realtime.openai_realtime.server_events import Object, ServerEvent
-from realtime.openai_realtime.session_config import RATE_HZ
+from realtime.openai_realtime.session_config import shown_format
 from realtime.shown_timing import shown_timing
 from sessions import events
 from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
@@ -156,7 +156,7 @@ def shown_response(response: events.Response, conversation_id: str) -> Object:
         "conversation_id": conversation_id if response.conversation == "auto" else None,
         "output_modalities": [response.modality],
         "max_output_tokens": "inf" if response.max_output_tokens is None else response.max_output_tokens,
-        "audio": {"output": {"format": {"type": "audio/pcm", "rate": RATE_HZ}, "voice": response.voice}},
+        "audio": {"output": {"format": shown_format(response.sound_format), "voice": response.voice}},
         "usage": None if response.usage is None else _shown_usage(response.usage),
         "metadata": response.metadata or None,
     }

@@ -16,7 +16,8 @@ CATALOGUE = Catalogue(pipeline="antiphon-voice", voices={"joe": "audio", "heart"
 START = WireSession(VoiceConfig(model="antiphon-voice", instructions="Be kind.", voice="joe"))
 
 
-TURN_DETECTION = ".audio.input.turn_detection."
+DEPENDENT = (".audio.input.turn_detection.", ".audio.input.format.rate", ".audio.output.format.rate")
+"""Another type has other fields beside it."""
 
 
 def patched(session: WireSession, change: dict[str, Any]) -> WireSession:
@@ -36,6 +37,8 @@ CHANGES: list[dict[str, Any]] = [
     {"tracing": "auto"},
     {"audio": {"output": {"voice": "heart"}}},
     {"audio": {"output": {"speed": 1.25}}},
+    {"audio": {"output": {"format": {"type": "audio/pcma"}}}},
+    {"audio": {"input": {"format": {"type": "audio/pcmu"}}}},
     {"audio": {"input": {"turn_detection": {"type": "semantic_vad", "eagerness": "low"}}}},
     {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 300}}}},
 ]
@@ -47,7 +50,7 @@ def test_one_key_leaves_every_other_key_as_it_was(change: dict[str, Any]) -> Non
     different = {path for path in {*before, *after} if before.get(path) != after.get(path)}
     expected = _flat(change)
     assert {path: after.get(path) for path in expected} == expected
-    assert all(path in expected or path.startswith(TURN_DETECTION) for path in different)
+    assert all(path in expected or path.startswith(DEPENDENT) for path in different)
 
 
 @pytest.mark.parametrize("key", ["transcription", "turn_detection"])
@@ -116,7 +119,12 @@ def test_what_stock_agents_send_first_is_accepted() -> None:
     ("change", "field", "named"),
     [
         ({"audio": {"output": {"voice": "darth"}}}, "session.audio.output.voice", ("darth", "joe", "heart")),
-        ({"audio": {"input": {"format": {"type": "audio/pcmu"}}}}, "session.audio.input.format", ("audio/pcm", "audio/pcmu")),
+        ({"audio": {"input": {"format": {"type": "audio/opus"}}}}, "session.audio.input.format", ("audio/pcmu", "audio/opus")),
+        (
+            {"audio": {"input": {"format": {"type": "audio/pcma", "rate": 16000}}}},
+            "session.audio.input.format",
+            ("audio/pcma at 8000 Hz", "audio/pcma at 16000 Hz"),
+        ),
         (
             {"audio": {"output": {"format": {"type": "audio/pcm", "rate": 8000}}}},
             "session.audio.output.format",
