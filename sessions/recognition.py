@@ -25,7 +25,7 @@ class Recogniser:
     """One recognition under way. `outcome` may be awaited by several."""
 
     def __init__(self, state: VoiceState, pcm: bytes, *, speech_only: bool) -> None:
-        self._task = state.spawn(_outcome(state, pcm, speech_only))
+        self._task = state.spawn(recognise(state, pcm, speech_only=speech_only))
 
     async def outcome(self) -> Transcript | RequestFailed:
         await asyncio.wait({self._task})
@@ -35,7 +35,8 @@ class Recogniser:
         self._task.cancel()
 
 
-async def _outcome(state: VoiceState, pcm: bytes, speech_only: bool) -> Transcript | RequestFailed:
+async def recognise(state: VoiceState, pcm: bytes, *, speech_only: bool) -> Transcript | RequestFailed:
+    """As `transcribe`, with the failure as a value."""
     try:
         return await transcribe(state, pcm, speech_only=speech_only)
     except RequestFailed as failed:

@@ -11,6 +11,9 @@ Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0)]
 
 
+BACKCHANNELS = ("yeah", "yes", "yep", "right", "okay", "ok", "sure", "i see", "oh", "ah", "aha", "wow", "really", "cool", "nice")
+
+
 class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every tunable of turn-taking, recognition, history and answers. Silence is counted from the end of speech."""
 
@@ -29,6 +32,20 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     prefix_padding_ms: Milliseconds = 480
     """Audio kept from before the onset under semantic_vad: nine of ten soft beginnings are noticed within 354 ms, all
     within 556 ms (measured), and an onset takes three windows more."""
+    interruption_ms: Milliseconds = 704
+    """While the agent speaks: voiced time that makes an interruption, whatever is said. Until then the agent is held, and a
+    shorter utterance is judged by its words. 0: every onset interrupts."""
+    interruption_words: Annotated[int, msgspec.Meta(ge=0)] = 1
+    """Words that an utterance needs to interrupt. Above 1 this goes for long ones too. 0: short ones do not interrupt, unless
+    `backchannels` are tolerated and it is none."""
+    backchannels: tuple[str, ...] = BACKCHANNELS
+    """What a listener says without wanting the floor. Hums are among them in every spelling. Empty: no such tolerance."""
+    echo_guard: bool = True
+    """Tells the agent's own voice in the microphone by its level, or, where the client plays, by its words."""
+    echo_guard_ms: Milliseconds = 3_000
+    """From the agent's first sound, until an echo canceller has settled: length alone does not interrupt then, words must."""
+    interruption_words_ms: Milliseconds = 800
+    """Audio heard while the words are awaited; then length decides, as it does when the recogniser fails."""
     maximum_turn_ms: Milliseconds = 60_000
     """A longer turn is ended by force: bounds the audio that a session holds."""
 

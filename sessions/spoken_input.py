@@ -60,7 +60,7 @@ class SpokenInput:
             recogniser = Recogniser(self._state, self._buffer.between(start, end), speech_only=False)
             self._flow.abandon(end)
             self._forget_committed()
-            if turn is not None:
+            if turn is not None and turn.confirmed.is_set():
                 await self._state.emit(SpeechStopped(turn.item_id, end // SAMPLES_PER_MS))
             await self._spoken_items.commit(
                 turn.item_id if turn is not None else self._state.ids("item"), duration_ms, recogniser

@@ -4,16 +4,20 @@ import asyncio
 from collections.abc import Sequence
 
 from engines.requests import RequestFailed
+from sessions.agent_voice import AgentVoice
 from sessions.answer_timing import SpokenTurn
 from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.commands import CommandRefused, CreateResponse
+from sessions.echo import COMPARED_MS
 from sessions.events import SessionError, SpeechStarted, SpeechStopped
 from sessions.head_start import HeadStart
+from sessions.interruption import Utterance, Verdict, guards, judge
 from sessions.listening import WINDOW_SAMPLES
 from sessions.playout import Heard
-from sessions.recognition import Recogniser, Transcript
+from sessions.recognition import Recogniser, Transcript, recognise
 from sessions.spoken_items import SpokenItems
+from sessions.turn import Turn
 from sessions.turn_hint import sureness
 from sessions.turns import (
     WINDOW_MS,
@@ -33,42 +37,6 @@ from sessions.voice_config import SemanticVad
 from sessions.voice_state import VoiceState
 
 
-class Turn:
-    """The user is speaking, or pausing. `start` is the first sample, padding included."""
-
-    def __init__(self, item_id: str, start: int) -> None:
-        self.item_id = item_id
-        self.start = start
-        self.recogniser: Recogniser | None = None
-        self.hint: asyncio.Task[None] | None = None
-        self.beginning: asyncio.Task[HeadStart | None] | None = None
-
-    def forget_pause(self) -> None:
-        """What was asked about the present pause is stale."""
-        if self.recogniser is not None:
-            self.recogniser.cancel()
-            self.recogniser = None
-        self.forget_hint()
-        self.forget_head_start()
-
-    def forget_hint(self) -> None:
-        if self.hint is not None:
-            self.hint.cancel()
-            self.hint = None
-
-    def forget_head_start(self) -> None:
-        beginning, self.beginning = self.beginning, None
-        if beginning is None or beginning.cancel():
-            return
-        if not beginning.cancelled() and (head_start := beginning.result()) is not None:
-            head_start.drop()
-
-    async def take_head_start(self) -> HeadStart | None:
-        """From here on it is the caller's to drop."""
-        beginning, self.beginning = self.beginning, None
-        return None if beginning is None else await beginning
-
-
 class TurnFlow:
     """`lock` serialises all that changes the turn: windows, hints, and the client's commit and clear."""
 
@@ -83,6 +51,12 @@ class TurnFlow:
         self._answers = answers
         self._detector: TurnDetector | None = None
         self._answer_due = ""
+        """The turn that waits for its answer to begin."""
+        self._agent = AgentVoice(state, buffer)
+        self._guards = guards(state.settings)
+        self._undisputed = asyncio.Event()
+        """Not set while it is open whether the user takes the floor from the agent."""
+        self._undisputed.set()
 
     async def hear(self, first: int, probabilities: Sequence[float]) -> None:
         """`first` is the sample where the first window begins."""
@@ -98,6 +72,7 @@ class TurnFlow:
         if self.turn is not None:
             self.turn.forget_pause()
         self._state.playout.resume()
+        self._undisputed.set()
         self.turn = None
         self._detector = None
         self.deaf_until = until
@@ -117,15 +92,21 @@ class TurnFlow:
             return
         if self._detector is None:
             self._detector = TurnDetector(policy, begins // SAMPLES_PER_MS)
+        self._agent.window(begins + WINDOW_SAMPLES)
+        is_confirmed = self.turn is not None and self.turn.confirmed.is_set()
+        if not is_confirmed and self._agent.is_all(probability):
+            probability = 0.0
         for event in self._detector.hear(probability):
             await self._on(event)
+        if self.turn is not None and not self.turn.confirmed.is_set():
+            await self._judge(self.turn, self._detector)
 
     def _forget_silence(self, heard: int) -> None:
-        """Keep the turn in progress, or what the padding of the next one may reach back to."""
+        """Keep the turn in progress, or what the padding of the next one and the search for an echo may reach back to."""
         policy = self._detector.policy if self._detector is not None else None
         if self.turn is not None or policy is None:
             return
-        reach_ms = policy.prefix_padding_ms + policy.onset_windows * WINDOW_MS
+        reach_ms = max(policy.prefix_padding_ms + policy.onset_windows * WINDOW_MS, COMPARED_MS)
         self._buffer.forget_before(heard - reach_ms * SAMPLES_PER_MS)
 
     async def _on(self, event: TurnEvent) -> None:
@@ -145,13 +126,72 @@ class TurnFlow:
                 self._in_turn(event)
 
     async def _began(self, event: SpeechBegan) -> None:
+        self.turn = turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
+        if self._interrupts() and (self._answers.has_floor or self._answer_due) and self._detector is not None:
+            self._undisputed.clear()
+            self._detector.held_open = True
+        else:
+            await self._confirm(turn)
+
+    async def _confirm(self, turn: Turn) -> None:
+        """The user has the floor."""
         cleared: tuple[Heard, ...] = ()
         if self._interrupts():
             self._answer_due = ""
             cleared = self._answers.interrupt()
-        self.turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
-        await self._state.emit(SpeechStarted(self.turn.item_id, event.start_ms))
+        else:
+            self._state.playout.resume()
+        self._undisputed.set()
+        turn.confirmed.set()
+        await self._state.emit(SpeechStarted(turn.item_id, turn.start // SAMPLES_PER_MS))
         await self._answers.cut(cleared)
+        if self._detector is not None and self._detector.held_open:
+            for event in self._detector.silence_decides():
+                await self._on(event)
+
+    def _deny(self, turn: Turn) -> None:
+        """It was nothing, and nobody is told."""
+        turn.forget_pause()
+        self.turn = None
+        if self._detector is not None:
+            self._detector.forget()
+        self._undisputed.set()
+        self._state.playout.resume()
+
+    async def _judge(self, turn: Turn, detector: TurnDetector, words: str | None = None) -> None:
+        question = turn.question
+        utterance = Utterance(
+            voiced_ms=detector.voiced_ms,
+            over=detector.pausing,
+            asked_ms=question.voiced_ms,
+            words=words,
+            unknowable=question.failed or question.waited_ms(detector.now_ms) >= self._state.settings.interruption_words_ms,
+            saying=self._answers.saying,
+            sounding_ms=self._agent.sounding_ms,
+            echo_known=self._agent.is_known,
+        )
+        match judge(utterance, self._guards):
+            case Verdict.CONFIRM:
+                question.withdraw()
+                await self._confirm(turn)
+            case Verdict.DENY:
+                self._deny(turn)
+            case Verdict.ASK if question.waiting is None:
+                asking = self._state.spawn(self._ask(turn, detector))
+                question.asked(asking, detector.voiced_ms, detector.now_ms)
+            case Verdict.ASK | Verdict.WAIT:
+                pass
+
+    async def _ask(self, turn: Turn, detector: TurnDetector) -> None:
+        if turn.recogniser is not None:
+            heard = await turn.recogniser.outcome()
+        else:
+            said = self._buffer.between(turn.start, detector.now_ms * SAMPLES_PER_MS)
+            heard = await recognise(self._state, said, speech_only=True)
+        async with self.lock:
+            if turn.question.waiting is asyncio.current_task():
+                turn.question.answered(failed=isinstance(heard, RequestFailed))
+                await self._judge(turn, detector, heard.text if isinstance(heard, Transcript) else None)
 
     def _interrupts(self) -> bool:
         detection = self._state.config.turn_detection
@@ -169,10 +209,12 @@ class TurnFlow:
             if isinstance(detection, SemanticVad):
                 turn.hint = self._state.spawn(self._hint(turn, turn.recogniser, event.pause, end))
             if detection is not None and detection.create_response and self._state.settings.head_start:
-                turn.beginning = self._state.spawn(self._begin_answer(turn.recogniser))
+                turn.beginning = self._state.spawn(self._begin_answer(turn, turn.recogniser))
 
-    async def _begin_answer(self, recogniser: Recogniser) -> HeadStart | None:
+    async def _begin_answer(self, turn: Turn, recogniser: Recogniser) -> HeadStart | None:
         heard = await recogniser.outcome()
+        await turn.confirmed.wait()
+        await self._answers.silence()
         return self._answers.head_start(heard.text) if isinstance(heard, Transcript) and heard.text else None
 
     async def _hint(self, turn: Turn, recogniser: Recogniser, pause: int, end: int) -> None:
@@ -191,7 +233,10 @@ class TurnFlow:
             await self._state.emit(SpeechStopped(turn.item_id, event.at_ms))
 
     async def _ended(self, event: TurnEnded) -> None:
-        turn, self.turn = self.turn, None
+        turn = self.turn
+        if turn is not None and not turn.confirmed.is_set():
+            await self._confirm(turn)  # The longest turn is one, whatever it was.
+        self.turn = None
         if turn is None:
             return
         decided_at, speech_end = self._state.clock(), event.speech_end_ms * SAMPLES_PER_MS
@@ -214,7 +259,16 @@ class TurnFlow:
     async def _answer(
         self, turn: Turn, transcribing: asyncio.Task[Transcript | RequestFailed], ended_at: float, decided_at: float
     ) -> None:
-        outcome = await transcribing
+        try:
+            await self._begin_due_answer(turn, await transcribing, ended_at, decided_at)
+        finally:
+            if self._answer_due == turn.item_id:
+                self._answer_due = ""
+
+    async def _begin_due_answer(
+        self, turn: Turn, outcome: Transcript | RequestFailed, ended_at: float, decided_at: float
+    ) -> None:
+        await self._undisputed.wait()
         await self._answers.silence()
         unheard = outcome if isinstance(outcome, RequestFailed) else None
         transcript = outcome if isinstance(outcome, Transcript) else None

@@ -112,6 +112,8 @@ class TurnDetector:
     def __init__(self, policy: TurnPolicy, origin_ms: int = 0) -> None:
         self.policy = policy
         """May be replaced at any time; a turn goes on under the new one."""
+        self.held_open = False
+        """No silence ends the turn while this is so; `silence_decides` then catches up."""
         self._now_ms = origin_ms
         self._last_speech_end_ms = origin_ms
         self._pauses = 0
@@ -128,8 +130,18 @@ class TurnDetector:
         return self._start_ms
 
     @property
+    def voiced_ms(self) -> int:
+        """Of the turn in progress."""
+        return self._voiced_ms
+
+    @property
     def pausing(self) -> bool:
-        return self._in_pause
+        """Silent for a pause's length, whether or not there was enough speech for a turn."""
+        return self._start_ms is not None and self._now_ms - self._last_speech_end_ms >= self._pause_ms
+
+    @property
+    def _pause_ms(self) -> int:
+        return min(self.policy.pause_ms, self.policy.finished_silence_ms)
 
     def hear(self, probability: float) -> list[TurnEvent]:
         self._now_ms += WINDOW_MS
@@ -151,12 +163,22 @@ class TurnDetector:
         self._needed_silence_ms = self.policy.silence_ms(finished)
         return self._decide()
 
+    def silence_decides(self) -> list[TurnEvent]:
+        """The turn may end again. May end it at once."""
+        self.held_open = False
+        return self._decide() if self._start_ms is not None else []
+
+    def forget(self) -> None:
+        """The turn in progress was none. The next one does not reach back into it."""
+        self._silence_begins()
+
     def _silence_begins(self) -> None:
         self._start_ms: int | None = None
         self._run = 0
         self._suspected = False
         self._unsuspicious = 0
         self._voiced_ms = 0
+        self.held_open = False
         self._leave_pause()
 
     def _leave_pause(self) -> None:
@@ -204,7 +226,7 @@ class TurnDetector:
         silence_ms = self._now_ms - self._last_speech_end_ms
         events: list[TurnEvent] = []
         is_turn = self._voiced_ms >= self.policy.minimum_speech_ms
-        if is_turn and not self._in_pause and silence_ms >= min(self.policy.pause_ms, self.policy.finished_silence_ms):
+        if is_turn and not self._in_pause and silence_ms >= self._pause_ms:
             self._in_pause = True
             self._pauses += 1
             events.append(PauseBegan(self._pauses, self._now_ms))
@@ -213,7 +235,7 @@ class TurnDetector:
     def _decide(self) -> list[TurnEvent]:
         needed_ms = self.policy.unfinished_silence_ms if self._needed_silence_ms is None else self._needed_silence_ms
         # A run of voiced windows may be a resumption that is not confirmed yet.
-        if self._run > 0 or self._now_ms - self._last_speech_end_ms < needed_ms:
+        if self.held_open or self._run > 0 or self._now_ms - self._last_speech_end_ms < needed_ms:
             return []
         if self._voiced_ms < self.policy.minimum_speech_ms:
             self._silence_begins()

@@ -16,6 +16,8 @@ from sessions.voice_config import TurnDetection, VoiceConfig
 E = TypeVar("E")
 PACKET_BYTES = 960
 VOICES = {"joe": "audio", "heart": "narration"}
+UNGUARDED = VoiceSettings(interruption_ms=0, echo_guard=False, echo_guard_ms=0)
+"""Every onset interrupts."""
 
 
 def config(turn_detection: TurnDetection = None, **changes: object) -> VoiceConfig:

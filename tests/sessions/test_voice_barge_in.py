@@ -2,11 +2,12 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from engines.parameters import Generation
 from fakes.graph import FakeGraph, tone
-from fakes.voice_client import config, settle, talking
+from fakes.voice_client import UNGUARDED, config, settle, talking
 from sessions.commands import AppendAudio, CancelResponse, CreateResponse, TruncateItem
 from sessions.events import (
     AudioDelta,
@@ -18,7 +19,6 @@ from sessions.events import (
     SpeechStarted,
     TextDelta,
 )
-from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
 LONG_ANSWER = tuple(f"This is sentence {number}. " for number in range(20))
@@ -36,7 +36,7 @@ async def test_onset_cancels_at_any_phase_and_nothing_stale_follows(phase: int) 
     gate = graph.hold("audio")
     graph.hold("text").step(1 + phase // 2)
     gate.step(phase // 2)
-    async with talking(graph, voice_config=config(SemanticVad())) as client:
+    async with talking(graph, UNGUARDED, config(SemanticVad())) as client:
         await client.say(960, 960)
         await client.until(ResponseCreated)
         await client.say(100)
@@ -61,7 +61,9 @@ async def test_the_engines_are_told_before_the_client(head_start: bool) -> None:
     """Nobody reads, and the queue has no room for the closing events."""
     graph = long_winded()
     graph.hold("audio")
-    async with talking(graph, VoiceSettings(head_start=head_start, event_queue=2), config(SemanticVad())) as client:
+    async with talking(
+        graph, msgspec.structs.replace(UNGUARDED, head_start=head_start, event_queue=2), config(SemanticVad())
+    ) as client:
         await client.say(960, 960)
         client.reading.clear()
         await client.send(AppendAudio(tone(100)))
@@ -90,7 +92,7 @@ async def test_speaking_on_before_the_answer_began_joins_both_turns() -> None:
     graph = FakeGraph()
     graph.transcripts = ["I would like", "a coffee."]
     gate = graph.hold("transcript")
-    async with talking(graph, voice_config=config(SemanticVad())) as client:
+    async with talking(graph, UNGUARDED, config(SemanticVad())) as client:
         await client.say(960, 960)
         await client.say(100)
         gate.release()
@@ -152,7 +154,7 @@ async def test_truncation_after_a_barge_in_leaves_what_was_heard_in_the_history(
     graph = FakeGraph()
     graph.answers = [("The first part, ", "and then the second part."), ("Fine.",)]
     graph.hold("audio").step(2)
-    async with talking(graph, voice_config=config(SemanticVad())) as client:
+    async with talking(graph, UNGUARDED, config(SemanticVad())) as client:
         await client.say(960, 960)
         await client.until(ResponseCreated)
         await client.say(100)
@@ -177,7 +179,7 @@ async def test_the_owner_is_cancelled_in_every_phase(steps: int) -> None:
     graph.hold("audio").step(3)
 
     async def own() -> None:
-        async with talking(graph, voice_config=config(SemanticVad())) as client:
+        async with talking(graph, UNGUARDED, config(SemanticVad())) as client:
             for _ in range(40):
                 await client.say(960, 960)
 

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 
+import msgspec
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from fakes.graph import FakeGraph, silence, tone
-from fakes.voice_client import VoiceClient, config, settle, talking
+from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
 from sessions.commands import (
     AppendAudio,
     CancelResponse,
@@ -58,7 +59,9 @@ async def test_a_slow_reader_stops_its_own_answer_only() -> None:
 async def test_barge_in_takes_back_sound_that_a_slow_reader_has_not_read() -> None:
     graph = FakeGraph()
     graph.answers = [tuple(f"Sentence {number}. " for number in range(50))]
-    async with talking(graph, settings=VoiceSettings(event_queue=40), voice_config=config(SemanticVad())) as client:
+    async with talking(
+        graph, settings=msgspec.structs.replace(UNGUARDED, event_queue=40), voice_config=config(SemanticVad())
+    ) as client:
         await client.say(960, 200)
         client.reading.clear()
         await client.say(0, 720)

@@ -5,7 +5,7 @@ import pytest
 from engines.parameters import Generation
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
 from fakes.playout import FakePlayout
-from fakes.voice_client import VoiceClient, config, settle, talking
+from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
 from sessions.client_playout import ClientPlayout
 from sessions.commands import (
     AcknowledgePlayback,
@@ -143,7 +143,7 @@ async def test_a_word_about_an_answer_that_was_not_interrupted_cuts_nothing() ->
 
 
 async def test_an_onset_interrupts_what_the_client_still_plays() -> None:
-    async with talking(voice_config=config(SemanticVad())) as client:
+    async with talking(settings=UNGUARDED, voice_config=config(SemanticVad())) as client:
         item = await answered(client)
         await client.say(960, 32)
         await client.until(SpeechStarted)

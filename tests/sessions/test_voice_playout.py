@@ -4,7 +4,7 @@ import pytest
 
 from fakes.graph import FakeGraph
 from fakes.playout import FakePlayout
-from fakes.voice_client import VoiceClient, config, settle, talking
+from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
 from sessions.commands import ClearPlayback, Configure, CreateResponse, RetrieveItem
 from sessions.events import (
     AudioDelta,
@@ -35,7 +35,7 @@ async def remembered(client: VoiceClient, item_id: str) -> str:
 
 async def test_speech_over_the_playback_of_a_complete_answer_cuts_it() -> None:
     playout = FakePlayout()
-    async with talking(voice_config=config(SemanticVad()), playout=playout) as client:
+    async with talking(settings=UNGUARDED, voice_config=config(SemanticVad()), playout=playout) as client:
         response_id, item_id = await answered(client)
         playout.unfinished = (Heard(response_id, item_id, 1_400),)
         await client.say(96)
@@ -50,7 +50,7 @@ async def test_speech_in_mid_answer_clears_before_the_closing_events() -> None:
     graph, playout = FakeGraph(), FakePlayout()
     gate = graph.hold("audio")
     gate.step(1)
-    async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
+    async with talking(graph, UNGUARDED, config(SemanticVad()), playout) as client:
         await client.say(960, 960)
         sound = await client.until(AudioDelta)
         playout.unfinished = (Heard(sound.response_id, sound.item_id, 400),)

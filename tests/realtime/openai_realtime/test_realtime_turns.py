@@ -111,7 +111,7 @@ async def test_speech_cancels_the_answer(edge: Edge) -> None:
         await client.write("Tell me a story.")
         await client.send("response.create")
         await client.until("response.output_audio.delta")
-        await speak(client, 400)
+        await speak(client, 1_000)
         done = (await client.until("response.done"))["response"]
     assert done["status"] == "cancelled"
     assert done["status_details"] == {"type": "cancelled", "reason": "turn_detected"}

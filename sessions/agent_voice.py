@@ -1,0 +1,48 @@
+"""What of the sound in the microphone is the agent's own."""
+
+from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
+from sessions.echo import COMPARED_MS, SLOT_MS, find_echo, slot_levels
+from sessions.voice_state import VoiceState
+
+
+class AgentVoice:
+    """Is told of every window of the microphone in turn, by the sample where it ends."""
+
+    def __init__(self, state: VoiceState, buffer: AudioBuffer) -> None:
+        self._state = state
+        self._buffer = buffer
+        self._began_at: int | None = None
+        self._end = 0
+        self._was_echo = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its loudness is known, and so its echo."""
+        return self._state.settings.echo_guard and len(self._state.playout.levels()) > 0
+
+    @property
+    def sounding_ms(self) -> int | None:
+        """How long it has been heard without a break; None when it is not."""
+        return None if self._began_at is None else (self._end - self._began_at) // SAMPLES_PER_MS
+
+    def window(self, end: int) -> None:
+        self._end = end
+        if not self._state.playout.has_floor:
+            self._began_at = None
+        elif self._began_at is None:
+            self._began_at = end
+
+    def is_all(self, probability: float) -> bool:
+        """Whether the last window, whose speech probability this is, holds nothing but its echo. The first window that an echo
+        does not explain still counts as one: a flutter would make the agent stutter."""
+        if not self._state.settings.echo_guard or probability < self._state.settings.hold_threshold:
+            return False
+        was, self._was_echo = self._was_echo, self._is_echo()
+        return was or self._was_echo
+
+    def _is_echo(self) -> bool:
+        played = self._state.playout.levels()
+        if not played:
+            return False
+        heard = self._buffer.between(self._end - COMPARED_MS * SAMPLES_PER_MS, self._end)
+        return find_echo(slot_levels(heard, SLOT_MS * SAMPLES_PER_MS), played).explains()

@@ -1,0 +1,96 @@
+"""Whether a sound in the microphone is the agent's own voice, told by how loud both are over time.
+
+An echo rises and falls as what was played a moment before, by the same number of decibels less. A voice that speaks over it is
+louder than that.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+SLOT_MS = 20
+COMPARED_SLOTS = 50
+COMPARED_MS = COMPARED_SLOTS * SLOT_MS
+LAGS = 31
+"""0–600 ms: the buffers of both directions, the room, and the way through voice activity."""
+TAIL_SLOTS = 5
+"""A room goes on sounding for this long."""
+QUIET_DB = -60.0
+"""What lies below is nothing that a loudspeaker could bring back."""
+ROOM_DB = -75.0
+AUDIBLE_DB = -45.0
+LEAST_AUDIBLE_SLOTS = 2
+LEAST_CHANGE_DB = 3.0
+
+LIKENESS = 0.6
+"""Echoes of 173 s of speech at −20 and −30 dB, 50–300 ms late, in rooms of −70 and −55 dBFS: 99 of 100 windows had 0.66 and
+more. Of 45 voices over an agent that is not fed back 95 of 100 windows had 0.39 and less."""
+FAINTER_DB = 6.0
+"""What is nearly as loud as what was played is not taken for an echo: a voice close to the microphone is."""
+MARGIN_DB = 6.0
+"""A voice that is louder than its echo would be by more is a voice. With 6 dB one at −24 dBFS over an echo at −40 was noticed
+after 64 ms (median), one at −32 after 96 ms, and the echoes above seemed a voice 13 times in 173 s, for one window each."""
+
+Levels = NDArray[np.float64]
+
+
+class Echo(msgspec.Struct, frozen=True):
+    """`likeness` is the correlation of both levels at the lag where it is greatest, `gain_db` how much fainter (below 0) the
+    microphone is there, `excess_db` how much louder its last slots are than what such an echo, or the room, would be."""
+
+    likeness: float
+    gain_db: float
+    excess_db: float
+
+    def explains(self, margin_db: float = MARGIN_DB) -> bool:
+        """Whether the microphone hears nothing else just now."""
+        return self.likeness >= LIKENESS and self.gain_db <= -FAINTER_DB and self.excess_db <= margin_db
+
+
+NO_ECHO = Echo(0.0, 0.0, 100.0)
+
+
+def slot_levels(pcm: bytes, samples_per_slot: int) -> Levels:
+    """dBFS of each whole slot of PCM16, counted from the end."""
+    samples = np.frombuffer(pcm, "<i2").astype(np.float64) / 32_768
+    whole = len(samples) // samples_per_slot * samples_per_slot
+    slots = samples[len(samples) - whole :].reshape(-1, samples_per_slot)
+    return 10 * np.log10(np.square(slots).mean(axis=1) + 1e-10)
+
+
+def find_echo(heard: Levels, played: Sequence[float]) -> Echo:
+    """Both per slot of 20 ms and up to now, the newest last. NO_ECHO where too little was played to tell."""
+    slots = min(len(heard), COMPARED_SLOTS)
+    lags = min(LAGS, len(played) - slots)
+    if slots < LEAST_AUDIBLE_SLOTS or lags < 1:
+        return NO_ECHO
+    microphone = np.maximum(heard[-slots:], ROOM_DB)
+    # Row i is what was played i slots earlier than what the microphone hears.
+    earlier: Levels = np.lib.stride_tricks.sliding_window_view(np.asarray(played), slots)[::-1][:lags]
+    likenesses = _correlations(microphone, np.maximum(earlier, QUIET_DB))
+    lag = int(likenesses.argmax())
+    audible = earlier[lag] > AUDIBLE_DB
+    if audible.sum() < LEAST_AUDIBLE_SLOTS:
+        return NO_ECHO
+    gains: Levels = (microphone - earlier[lag])[audible]
+    gain_db = float(np.percentile(gains, 40))
+    expected_db = max(max(float(earlier[lag][-TAIL_SLOTS:].max()), QUIET_DB) + gain_db, _room_db(microphone))
+    return Echo(float(likenesses[lag]), gain_db, _mean_db(microphone[-2:]) - expected_db)
+
+
+def _room_db(microphone: Levels) -> float:
+    return float(np.percentile(microphone, 10)) + 3.0
+
+
+def _mean_db(levels: Levels) -> float:
+    return float(10 * np.log10(np.power(10, levels / 10).mean()))
+
+
+def _correlations(microphone: Levels, earlier: Levels) -> Levels:
+    """[slots] against each row of [lags, slots]; 0 where nothing changes enough to be compared."""
+    ours, theirs = microphone - microphone.mean(), earlier - earlier.mean(axis=1, keepdims=True)
+    spread, spreads = np.sqrt(np.square(ours).mean()), np.sqrt(np.square(theirs).mean(axis=1))
+    changes = (spreads >= LEAST_CHANGE_DB) & (spread >= 1.0)
+    return np.where(changes, (theirs @ ours) / len(ours) / np.maximum(spreads * spread, 1e-9), 0.0)

@@ -1,0 +1,37 @@
+"""Words as a recogniser writes them, compared."""
+
+import re
+from collections.abc import Sequence, Set
+from difflib import SequenceMatcher
+
+HUM = re.compile(r"[aeu]?[hm]+([aeu]?[hm]+)*")
+"""mhm, m-hm, hmm, uh-huh, um, as recognisers spell them: no other letters."""
+ECHOED_SHARE = 0.8
+LONGEST_PHRASE = 3
+"""Words of a back-channel."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Lower case, without marks: "M.H.M." and "uh-huh" are one word each, "that's" stays one."""
+    return tuple(filter(None, (re.sub(r"[^a-z0-9]", "", word) for word in text.lower().replace("’", "'").split())))
+
+
+def is_backchannel(words: Sequence[str], phrases: Set[str]) -> bool:
+    """Whether all of it is made of such phrases and of hums. Without phrases nothing is."""
+    if not phrases or not words:
+        return False
+    place = 0
+    while place < len(words):
+        length = next((n for n in range(LONGEST_PHRASE, 0, -1) if " ".join(words[place : place + n]) in phrases), 0)
+        if length == 0 and HUM.fullmatch(words[place]) is None:
+            return False
+        place += max(length, 1)
+    return True
+
+
+def repeats(words: Sequence[str], said: Sequence[str]) -> bool:
+    """Whether these words were said, in this order, with some lost or misheard. One word alone proves nothing."""
+    if len(words) < 2:
+        return False
+    matched = sum(block.size for block in SequenceMatcher(None, said, words, autojunk=False).get_matching_blocks())
+    return matched >= ECHOED_SHARE * len(words)
