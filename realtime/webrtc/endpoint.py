@@ -9,10 +9,10 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import Refusal, shown
 from realtime.health import check_open
 from realtime.openai_realtime.opening import check_query, default_session
-from realtime.openai_realtime.session_config import apply
+from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.webrtc.call_body import SDP, read_call_body, read_fragment_body
 from realtime.webrtc.calls import Calls
-from realtime.webrtc.offer import read_offer
+from realtime.webrtc.offer import Offer, read_offer
 from realtime.webrtc.trickle import read_fragment
 
 PATH = "/v1/realtime/calls"
@@ -41,7 +41,8 @@ async def ice_servers(request: web.Request) -> web.Response:
     """A list of RTCIceServer, for `new RTCPeerConnection({iceServers})`."""
     turn = request.app[CONTEXT].turn
     servers = [] if turn is None else [turn.for_clients()]
-    return web.Response(body=msgspec.json.encode(servers), content_type="application/json")
+    body = msgspec.json.encode(servers)
+    return web.Response(body=body, content_type="application/json", headers={hdrs.CACHE_CONTROL: "no-store"})
 
 
 async def tell_terms(request: web.Request) -> web.Response:
@@ -57,7 +58,7 @@ async def create(request: web.Request) -> web.Response:
     check_open(context)
     body = await read_call_body(request)
     offer = read_offer(body.sdp)
-    config = apply(default_session(context), body.session, context.catalogue)
+    config = apply(_beginning(context, offer), body.session, context.catalogue)
     call_id, answer = await request.app[CALLS].open(offer, config)
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)
@@ -77,6 +78,14 @@ async def trickle(request: web.Request) -> web.Response:
 async def hang_up(request: web.Request) -> web.Response:
     await request.app[CALLS].hang_up(request.match_info["call_id"])
     return web.Response()
+
+
+def _beginning(context: AppContext, offer: Offer) -> WireSession:
+    """A client that does not listen (WHIP) is answered in text, unless it asks otherwise: nobody would hear the sound."""
+    session = default_session(context)
+    if offer.direction in ("recvonly", "inactive"):
+        return msgspec.structs.replace(session, config=msgspec.structs.replace(session.config, modality="text"))
+    return session
 
 
 def _link_servers(response: web.Response, context: AppContext) -> None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from aioice import Connection
 from aioice.stun import Message
-from aiortc import MediaStreamTrack, RTCConfiguration, RTCDataChannel, RTCPeerConnection, RTCSessionDescription
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCDataChannel, RTCIceServer, RTCPeerConnection, RTCSessionDescription
 from aiortc.rtcsctptransport import WEBRTC_STRING, RTCSctpTransport
 from aiortc.rtp import AnyRtcpPacket, RtcpReceiverInfo, RtcpRrPacket, RtcpSrPacket, RtpPacket, is_rtcp
 from av.packet import Packet
@@ -74,9 +74,10 @@ class RtcClient:
         drop: Callable[[int], bool] = lambda place: False,
         addresses: Iterable[str] = ("127.0.0.1",),
         relay: UdpRelay | None = None,
+        turn: RTCIceServer | None = None,
     ) -> None:
         """`silence`: what is sent while nothing is said; None: nothing. `drop` gets the place of an RTP packet among all.
-        `relay`: all goes through it."""
+        `relay`: all goes through it. `turn`: has an address there as well."""
         self.received: list[Received] = []
         self.messages: list[str | bytes] = []
         self.sizes: list[int] = []
@@ -84,7 +85,7 @@ class RtcClient:
         self.opened = asyncio.Event()
         self.closed = asyncio.Event()
         """The connection has ended, by either side."""
-        self.connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self.connection = RTCPeerConnection(RTCConfiguration([] if turn is None else [turn]))
         self.microphone = _Microphone(silence)
         self.channel: RTCDataChannel | None = None
         self._addresses = list(addresses)
