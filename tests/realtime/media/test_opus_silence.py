@@ -1,11 +1,12 @@
 """What a call sends between two answers."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import recordings
 from realtime.media.opus import OpusDecoder
-from realtime.media.opus_frames import OPUS_SILENCE
+from realtime.media.opus_frames import OPUS_PAUSE, OPUS_SILENCE
 from realtime.media.opus_stream import OpusSpeaker
 
 Sound = NDArray[np.int64]
@@ -36,10 +37,17 @@ def test_it_follows_speech_without_a_click() -> None:
         assert steps[len(voice) - 1 :].max() <= steps[: len(voice) - 1].max()
 
 
-def test_the_next_answer_begins_as_if_it_were_the_first() -> None:
+def test_a_pause_after_it_is_nothing_too() -> None:
+    decoder = OpusDecoder()
+    heard(decoder, [*spoken(recordings.read_sentences()[0])[:100], OPUS_SILENCE])
+    assert not heard(decoder, [OPUS_PAUSE] * 3).any()
+
+
+@pytest.mark.parametrize("pause", [[], [OPUS_PAUSE], [OPUS_PAUSE] * 20])
+def test_the_next_answer_begins_as_if_it_were_the_first(pause: list[bytes]) -> None:
     first, second = map(spoken, recordings.read_sentences()[:2])
     decoder = OpusDecoder()
-    heard(decoder, [*first[:100], OPUS_SILENCE])
+    heard(decoder, [*first[:100], OPUS_SILENCE, *pause])
     after, alone = heard(decoder, second), heard(OpusDecoder(), second)
     assert np.array_equal(after[480:], alone[480:])
     assert np.abs(after[:480] - alone[:480]).max() < 100
