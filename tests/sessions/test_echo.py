@@ -1,0 +1,90 @@
+"""The agent's own voice in the microphone, told by its level."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions.echo import COMPARED_SLOTS, NO_ECHO, Levels, find_echo, slot_levels
+from sessions.playout import SILENT_DB
+
+SLOTS = 100
+
+
+def speech(seed: int, slots: int = SLOTS, level_db: float = -20.0) -> Levels:
+    """Levels that rise and fall as those of syllables do, with pauses."""
+    random = np.random.default_rng(seed)
+    levels = list[float]()
+    while len(levels) < slots:
+        loud_db = level_db - float(random.choice([0, 3, 6, 10, 16]))
+        levels += [loud_db + float(wobble) for wobble in random.uniform(-2, 2, int(random.integers(2, 8)))]
+        levels += [SILENT_DB] * (int(random.integers(0, 5)) if random.random() < 0.3 else 0)
+    return np.array(levels[:slots])
+
+
+def later(levels: Levels, slots: int, gain_db: float) -> Levels:
+    return np.concatenate([np.full(slots, SILENT_DB), levels + gain_db])[: len(levels)]
+
+
+def mixed(*sounds: Levels) -> Levels:
+    return 10 * np.log10(sum(np.power(10, sound / 10) for sound in sounds))
+
+
+ROOM = np.full(SLOTS, -70.0)
+
+
+@pytest.mark.parametrize("gain_db", [-12.0, -20.0, -30.0])
+@pytest.mark.parametrize("lag", [0, 3, 15, 29])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_echo_is_found_at_any_delay(gain_db: float, lag: int, seed: int) -> None:
+    played = speech(seed)
+    echo = find_echo(mixed(later(played, lag, gain_db), ROOM), played.tolist())
+    assert echo.explains()
+    assert echo.gain_db == pytest.approx(gain_db, abs=2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_voice_over_an_agent_that_is_not_fed_back_is_a_voice(seed: int) -> None:
+    """Two voices may rise and fall alike for a moment, and not for long."""
+    voice, agent = speech(seed + 100, 200, level_db=-26), speech(seed, 200)
+    moments = range(SLOTS, 200, 2)
+    explained = [find_echo(voice[:end], agent[end - SLOTS : end].tolist()).explains() for end in moments]
+    assert sum(explained) < len(moments) / 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_voice_that_begins_over_an_echo_is_heard(seed: int) -> None:
+    played = speech(seed)
+    voice = np.full(SLOTS, SILENT_DB)
+    voice[-4:] = -26.0
+    assert not find_echo(mixed(later(played, 5, -20.0), voice, ROOM), played.tolist()).explains()
+
+
+def test_noise_is_no_echo_and_silence_has_none() -> None:
+    random = np.random.default_rng(1)
+    assert not find_echo(random.uniform(-40, -35, SLOTS), speech(1).tolist()).explains()
+    assert not find_echo(speech(1), [SILENT_DB] * SLOTS).explains()
+    assert find_echo(speech(1), ()) is NO_ECHO
+
+
+def test_the_room_between_two_words_of_the_agent_is_no_voice() -> None:
+    played = speech(2)
+    played[-12:] = SILENT_DB
+    assert find_echo(mixed(later(played, 2, -30.0), np.full(SLOTS, -58.0)), played.tolist()).explains()
+
+
+def test_levels_are_counted_from_the_end() -> None:
+    pcm = (np.concatenate([np.full(7, 9_000), np.full(480, 32_767 // 10), np.zeros(480)])).astype("<i2").tobytes()
+    assert slot_levels(pcm, 480) == pytest.approx([-20, -100], abs=0.1)
+    assert len(slot_levels(b"", 480)) == 0
+
+
+@given(
+    st.lists(st.floats(-100, 0), max_size=SLOTS),
+    st.lists(st.floats(-100, 0), max_size=SLOTS),
+)
+def test_any_levels_are_compared(heard: list[float], played: list[float]) -> None:
+    echo = find_echo(np.asarray(heard, np.float64), played)
+    assert -1.001 <= echo.likeness <= 1.001
+    if len(played) <= min(len(heard), COMPARED_SLOTS):
+        assert echo is NO_ECHO
