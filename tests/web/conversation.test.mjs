@@ -190,6 +190,17 @@ test("what the server has dropped goes, what it has got meanwhile comes, and mar
   assert.deepEqual(state.turns.map(({ id }) => id), ["u0", "divider-0", "u1", "mark-0", "u3"]);
 });
 
+test("turns too old for the snapshot stay", () => {
+  const before = after([...TURN, HEARD, ...BEGUN, ...SAID, COMPLETED, { type: "conversation.item.added", item: spoken("u2"), previous_item_id: "a1" }]);
+  const state = after([back([spoken("u2"), answer("a2", "in_progress")])], before);
+  assert.deepEqual(state.turns.map(({ id }) => id), ["u1", "a1", "u2", "a2"]);
+});
+
+test("what is said after a mark stands behind it", () => {
+  const state = after([...TURN, { type: "page.mark", text: "Reconnected" }, { type: "conversation.item.added", item: spoken("u2"), previous_item_id: "u1" }]);
+  assert.deepEqual(state.turns.map(({ id }) => id), ["u1", "mark-0", "u2"]);
+});
+
 test("a mark does not begin a conversation, a divider does", () => {
   const marked = after([{ type: "page.mark", text: "Reconnected after 1 s" }], after(TURN));
   assert.equal(begun(marked).turns.at(-1).role, "divider");

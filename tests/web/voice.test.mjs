@@ -79,6 +79,7 @@ Object.assign(globalThis, {
   AudioContext: class {
     audioWorklet = { addModule: async () => {} };
     createMediaStreamSource = () => new Node();
+    resume = async () => {};
     close = async () => {};
   },
   fetch: (url) => {
@@ -94,13 +95,13 @@ const { Ticket } = await import("../../web/voice/ticket.js");
 const { Voice } = await import("../../web/voice/voice.js");
 const told = [];
 const tell = (name) => (value) => told.push([name, value]);
-const ON = { event: tell("event"), ended: tell("ended"), reconnecting: tell("reconnecting"), reconnected: tell("reconnected"), levels() {}, quality() {}, microphoneGone() {} };
+const ON = { event: tell("event"), ended: tell("ended"), reconnecting: tell("reconnecting"), reconnected: tell("reconnected"), silenced: tell("silenced"), levels() {}, quality() {}, microphoneGone() {} };
 const ANSWER = { ok: true, text: async () => "answer", headers: new Headers({ Location: "/v1/realtime/calls/1" }) };
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 let audio;
 beforeEach(() => {
-  audio = { srcObject: null };
+  audio = { srcObject: null, play: async () => {} };
   asked.microphones.length = asked.answers.length = asked.offers.length = told.length = Peer.all.length = 0;
 });
 
@@ -170,6 +171,20 @@ test("the browser is told the ways through firewalls, and not to hold sound back
   voice.close();
 });
 
+test("a browser that plays nothing before a click is told of, and played after it", async () => {
+  audio.play = async () => {
+    throw new DOMException("no click yet", "NotAllowedError");
+  };
+  const { opening, answer } = await open();
+  answer(ANSWER);
+  const voice = await opening;
+  await settled();
+  assert.equal(told.at(-1)[0], "silenced");
+  audio.play = async () => "plays";
+  assert.equal(await voice.listen(), "plays");
+  voice.close();
+});
+
 const created = (token) => ({ type: "session.created", session: { id: "s" }, resume: { token, seq: 1, expires_at: Date.now() / 1000 + 60 } });
 
 test("a lost line is replaced by another with the same microphone, and closed only then", async () => {
@@ -185,7 +200,7 @@ test("a lost line is replaced by another with the same microphone, and closed on
   assert.deepEqual(told.at(-1), ["reconnecting", undefined]);
   const [, second] = Peer.all;
   assert.deepEqual([second.sent, first.connectionState, audio.srcObject], [before.tracks[0], "disconnected", sound]);
-  assert.equal(asked.offers.at(-1), "/v1/realtime/calls?resume=one");
+  assert.equal(asked.offers.at(-1), "/v1/realtime/calls?hold=1&resume=one");
   const changing = voice.useMicrophone("another");
   asked.microphones.shift()(after);
   await changing;

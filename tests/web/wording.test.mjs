@@ -43,6 +43,15 @@ test("every state has its words in every readiness", () => {
   assert.equal(stateWords("hearing", { transport: "voice", readiness: { status: "ready" }, muted: false })[0], "You are speaking");
 });
 
+const words = (shown, changes) => stateWords(shown, { transport: "voice", readiness: ready, muted: true, waiting: false, reconnecting: false, ...changes })[0];
+
+test("with push to talk it says what to do, and while it reconnects that nobody listens", () => {
+  assert.equal(words("listening", { waiting: true }), "Hold to talk");
+  assert.equal(words("hearing", { waiting: true }), "You are speaking");
+  assert.equal(words("listening", {}), "Muted");
+  assert.equal(words("connecting", { reconnecting: true, waiting: true }), "Reconnecting");
+});
+
 test("a server that has come back is said to be there again", () => {
   const stopped = new Problem("server_stopped");
   assert.match(explain(stopped, false).advice, /keeps looking/);

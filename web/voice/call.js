@@ -55,7 +55,7 @@ export class Call {
     await this.#connected(resume === null ? CONNECT_WITHIN_MS : RECONNECT_WITHIN_MS, signal);
     this.#channel.addEventListener("close", () => this.#lost());
     this.peer.addEventListener("connectionstatechange", () => this.#watch());
-    this.#stopPulse = watchPulse(this.peer.getReceivers()[0], () => this.#lost());
+    this.#stopPulse = watchPulse(this.peer.getReceivers()[0], (stillMs) => this.#lost(stillMs));
   }
 
   send(event) {
@@ -108,8 +108,8 @@ export class Call {
     if (["disconnected", "failed", "closed"].includes(this.peer.connectionState)) this.#lost();
   }
 
-  #lost() {
+  #lost(stillMs = 0) {
     this.#stopPulse();
-    if (!this.#over) this.#on.lost(new Problem("lost"));
+    if (!this.#over) this.#on.lost(new Problem("lost"), stillMs / 1000);
   }
 }

@@ -1,7 +1,8 @@
 // A conversation that outlives its connections: a lost one is replaced by another, with the server's ticket.
 //
 // A line is one connection: a Call or a TextCall. `connect({ resume, signal })`, `send(event)`, `close()` says goodbye,
-// `drop()` does not, since the conversation goes on elsewhere. It tells `on.event(event)` and `on.lost(problem)`.
+// `drop()` does not, since the conversation goes on elsewhere. It tells `on.event(event)` and `on.lost(problem, stillS)`: for how
+// long nothing had come when it noticed.
 
 import { comeBack } from "./comeback.js";
 import { Problem } from "./words.js";
@@ -56,9 +57,9 @@ export class Contact {
   }
 
   // It may be lost although nothing has said so.
-  async reconnect() {
+  async reconnect(stillS = 0) {
     if (this.#over || this.#reconnecting) return;
-    const since = performance.now();
+    const sinceS = performance.now() / 1000 - stillS;
     this.#reconnecting = true;
     this.#on.reconnecting();
     try {
@@ -67,7 +68,7 @@ export class Contact {
       this.#line = line;
       this.#reconnecting = false;
       this.#on.up(line);
-      this.#on.reconnected((performance.now() - since) / 1000);
+      this.#on.reconnected(performance.now() / 1000 - sinceS);
     } catch (error) {
       this.#fail(error);
     }
@@ -84,7 +85,7 @@ export class Contact {
   }
 
   async #attempt() {
-    const line = this.#dial({ event: (event) => this.#hear(line, event), lost: (problem) => this.#lost(line, problem) });
+    const line = this.#dial({ event: (event) => this.#hear(line, event), lost: (...lost) => this.#lost(line, ...lost) });
     this.#next = line;
     try {
       await line.connect({ resume: this.#ticket.token, signal: this.#ending.signal });
@@ -112,10 +113,10 @@ export class Contact {
     if (code === "superseded") this.#fail(this.#lastWord);
   }
 
-  #lost(line, problem) {
+  #lost(line, problem, stillS) {
     if (this.#over || line !== this.#line || this.#reconnecting) return;
     if (this.#lastWord !== null || this.#ticket.token === null || problem.code === "superseded") return this.#fail(this.#lastWord ?? problem);
-    this.reconnect();
+    this.reconnect(stillS);
   }
 
   #fail(error) {

@@ -96,7 +96,8 @@ const itemAdded = (state, item, previous) => {
   if (item.role === "system" || state.turns.some((turn) => turn.id === item.id)) return {};
   const turn = made(item);
   const before = state.turns.findIndex((other) => other.id === previous);
-  const place = before < 0 ? state.turns.length : before + 1;
+  let place = before < 0 ? state.turns.length : before + 1;
+  while (state.turns[place]?.role === "mark") place += 1;
   return { turns: state.turns.toSpliced(place, 0, turn).slice(-MOST_TURNS) };
 };
 

@@ -38,6 +38,10 @@ export class Levels {
     this.#hear(1, stream);
   }
 
+  wake() {
+    return this.#context.resume();
+  }
+
   close() {
     this.#closed = true;
     return this.#context.close();

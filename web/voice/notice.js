@@ -3,12 +3,14 @@
 import { make } from "./element.js";
 import { explain } from "./words.js";
 
+const WAYS = { retry: "Try again", text: "Continue by text", listen: "Play the sound" };
+
 export class Notice {
   #place;
   #on;
   #shown = "";
 
-  // `on.retry()`, `on.text()`, `on.key(key)`.
+  // `on.retry()`, `on.text()`, `on.listen()`, `on.key(key)`.
   constructor(place, on) {
     this.#place = place;
     this.#on = on;
@@ -38,8 +40,8 @@ export class Notice {
 
   #way(way) {
     if (way === "key") return this.#keyForm();
-    const button = make("button", { type: "button", class: "button" }, way === "retry" ? "Try again" : "Continue by text");
-    button.addEventListener("click", () => (way === "retry" ? this.#on.retry() : this.#on.text()));
+    const button = make("button", { type: "button", class: "button" }, WAYS[way]);
+    button.addEventListener("click", () => this.#on[way]());
     return button;
   }
 

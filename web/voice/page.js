@@ -40,7 +40,7 @@ const state = {
   quality: null,
 };
 
-const notice = new Notice(byId("notice"), { retry: () => begin("voice"), text: () => begin("text"), key: useKey });
+const notice = new Notice(byId("notice"), { retry: () => begin("voice"), text: () => begin("text"), key: useKey, listen });
 const transcript = new Transcript(byId("turns"));
 const score = new Score(byId("score"));
 const meter = new Meter(byId("level"));
@@ -56,13 +56,13 @@ const ticket = new Ticket();
 // The life of a call
 
 async function begin(transport) {
+  if (state.connecting !== null) return;
   ticket.forget();
   await connect(transport);
 }
 
 // With a ticket it is the conversation of before.
 async function connect(transport) {
-  if (state.connecting !== null) return;
   const attempt = new AbortController();
   endCall();
   Object.assign(state, { transport, connecting: attempt, problem: null, muted: false, quality: null });
@@ -94,6 +94,7 @@ async function open(transport, signal) {
     up: () => {},
     levels: current(onLevels),
     quality: current((history) => change({ quality: history })),
+    silenced: current(() => change({ problem: new Problem("sound_blocked") })),
     microphoneGone: current(() => change({ problem: new Problem("microphone_gone") })),
   };
   const byText = { dial: (tell) => new TextCall({ on: tell }), ticket, transport, on, signal };
@@ -146,10 +147,15 @@ function onEvent(event) {
 function onReadiness(readiness) {
   const opened = isOpen(readiness) && !isOpen(state.readiness);
   const unanswered = unansweredAfter(state.unanswered, readiness);
-  if (isGone(unanswered) && state.transport === "text") state.call?.reconnect(); // of a call by voice its sound tells
+  if (isGone(unanswered)) doubt();
   const problem = problemAfter(state.problem, readiness, state.call !== null);
   change({ readiness, unanswered, problem });
   if (opened && state.call === null) knock();
+}
+
+// A call by voice hears for itself whether it is lost.
+function doubt() {
+  if (state.transport === "text") state.call?.reconnect();
 }
 
 function onDevices(any) {
@@ -183,6 +189,11 @@ function hangUp() {
   endCall();
   say("The call has ended.");
   render();
+}
+
+async function listen() {
+  await state.call?.listen();
+  if (state.problem?.code === "sound_blocked") change({ problem: null });
 }
 
 function interrupt() {
@@ -276,6 +287,7 @@ function say(words) {
   write(byId("announcer"), words);
 }
 
+window.addEventListener("offline", doubt);
 // A page that goes may be a page that is loaded again: its conversation waits for it a while.
 window.addEventListener("pagehide", () => ticket.left(Date.now()));
 

@@ -18,7 +18,7 @@ export class Pulse {
   }
 }
 
-// Calls `stopped()` once when nothing arrives any more, unless the returned function was called before.
+// Calls `stopped(stillMs)` once when nothing arrives any more, unless the returned function was called before.
 export const watchPulse = (receiver, stopped) => {
   const pulse = new Pulse();
   let over = false;
@@ -31,7 +31,7 @@ export const watchPulse = (receiver, stopped) => {
     const stillMs = pulse.stillMs(count, performance.now());
     if (over || stillMs < (navigator.onLine ? STILL_MS : STILL_OFFLINE_MS)) return;
     end();
-    stopped();
+    stopped(stillMs);
   }, LOOK_MS);
   return end;
 };

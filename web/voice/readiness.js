@@ -33,7 +33,8 @@ export class Watch {
   }
 }
 
-const ask = async () => {
+// What it says now.
+export const ask = async () => {
   try {
     const answer = await fetch("/readyz", { cache: "no-store", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
     return understood(await answer.json());

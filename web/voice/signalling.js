@@ -7,10 +7,11 @@ const CALLS = "/v1/realtime/calls";
 const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be gone, and a fresh try finds it again
 
 // Posts an SDP offer, with a token to come back to its conversation. Returns the answer and where the call is to be hung up.
+// `hold`: a page that is loaded again closes its connection, too, and that is no goodbye.
 export const offerCall = async (sdp, resume) => {
   const headers = { "Content-Type": "application/sdp", ...bearer() };
   const offer = { method: "POST", headers, body: sdp };
-  const answer = await (resume === null ? asked(CALLS, offer) : resumed(offer, resume));
+  const answer = await (resume === null ? asked(`${CALLS}?hold=1`, offer) : resumed(offer, resume));
   return { sdp: await answer.text(), location: answer.headers.get("Location") };
 };
 
@@ -36,7 +37,7 @@ export const hangUp = (location) => {
 export const checkKey = (signal) => asked("/v1/models", { headers: bearer(), signal });
 
 const resumed = async (offer, token) => {
-  const url = `${CALLS}?${new URLSearchParams({ resume: token })}`;
+  const url = `${CALLS}?${new URLSearchParams({ hold: "1", resume: token })}`;
   try {
     return await asked(url, { ...offer, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
   } catch (error) {

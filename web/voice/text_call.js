@@ -2,6 +2,7 @@
 // A line of a Contact.
 
 import { subprotocols } from "./key.js";
+import { ask, isOpen } from "./readiness.js";
 import { checkKey } from "./signalling.js";
 import { answerByText } from "./wishes.js";
 import { Problem } from "./words.js";
@@ -32,7 +33,13 @@ export class TextCall {
     url.protocol = url.protocol.replace("http", "ws");
     url.search = new URLSearchParams({ model: MODEL, ...(resume === null ? {} : { resume }) });
     this.#socket = new WebSocket(url, subprotocols());
-    await this.#opened(resume, signal);
+    try {
+      await this.#opened(resume, signal);
+    } catch (error) {
+      // A WebSocket cannot tell why it was refused; a server that is ready refuses tokens only.
+      if (error.code === "text_refused" && resume !== null && isOpen(await ask())) throw new Problem("resume_refused");
+      throw error;
+    }
   }
 
   send(event) {
@@ -51,7 +58,7 @@ export class TextCall {
   #opened(resume, signal) {
     return new Promise((resolve, reject) => {
       let open = false;
-      const timer = resume === null ? null : setTimeout(() => reject(new Problem("text_refused")), OPEN_WITHIN_MS);
+      const timer = resume === null ? null : setTimeout(() => reject(new Problem("unreachable")), OPEN_WITHIN_MS);
       const begin = () => {
         open = true;
         clearTimeout(timer);

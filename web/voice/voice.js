@@ -23,7 +23,8 @@ export class Voice {
   #line;
   #stopwatch = new Stopwatch();
 
-  // `on`: event(event), reconnecting(), reconnected(seconds), ended(problem), levels(report), quality(history), microphoneGone().
+  // `on`: event(event), reconnecting(), reconnected(seconds), ended(problem), levels(report), quality(history), microphoneGone(),
+  // silenced() when the browser plays nothing before somebody has clicked.
   static async open({ deviceId, muted, audio, ticket, on, signal }) {
     const code = missing();
     if (code !== null) throw new Problem(code);
@@ -53,6 +54,12 @@ export class Voice {
   setMuted(muted) {
     this.#muted = muted;
     for (const track of this.#microphone.getAudioTracks()) track.enabled = !muted;
+  }
+
+  // After `silenced`, out of a click.
+  listen() {
+    this.#levels.wake();
+    return this.#audio.play();
   }
 
   // Takes the place of the one before. When the conversation is over meanwhile, nothing stays open.
@@ -107,6 +114,9 @@ export class Voice {
     this.#audio.srcObject = this.#sound = stream;
     this.#hush.over(stream);
     this.#levels.hearRemote(stream);
+    this.#audio.play().catch((error) => {
+      if (error.name === "NotAllowedError") this.#on.silenced();
+    });
   }
 
   #event(event) {

@@ -71,7 +71,7 @@ export const STAGES = {
 
 export const QUALITY = { unknown: "measuring", good: "good", fair: "fair", poor: "poor" };
 
-// title, what to do, and which ways on are offered: retry, text, key.
+// title, what to do, and which ways on are offered: retry, text, listen, key.
 const PROBLEMS = {
   permission_denied: [
     "The microphone is not allowed",
@@ -96,6 +96,7 @@ const PROBLEMS = {
   full: ["All seats are taken", "The server talks with as many people as it can. Try again in a moment.", ["retry"]],
   not_ready: ["The server is not ready yet", "It is loading, or about to stop. Start can be pressed again when it is ready.", ["retry"]],
   bad_request: ["The server refused the call", "Page and server do not understand each other. Reload the page to get the server's own.", ["retry", "text"]],
+  sound_blocked: ["Antiphon speaks, but your browser is silent", "It plays sound after a click only.", ["listen"]],
   udp_blocked: [
     "No sound can get through",
     "The server answered, but no audio reached it within ten seconds. A firewall, a VPN or a container may block UDP.",
