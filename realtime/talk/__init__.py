@@ -55,14 +55,14 @@ async def _talk(arguments: argparse.Namespace) -> None:
     pcm = None if arguments.question is None else read_wav(arguments.question)
     async with (
         open_speaker(arguments.out, play=not arguments.no_play) as speaker,
-        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say, trusted(arguments.cacert)) as conversation,
+        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say, speaker, trusted(arguments.cacert)) as conversation,
     ):
         if arguments.voice is not None:
             await conversation.choose_voice(arguments.voice)
         if pcm is None:
-            await conversation.ask_in_writing(arguments.text, speaker.hear)
+            await conversation.ask_in_writing(arguments.text)
         else:
-            await conversation.ask_aloud(pcm, speaker.hear)
+            await conversation.ask_aloud(pcm)
         _say(f"{await speaker.finish()}\n")
 
 

@@ -8,12 +8,12 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TypeAlias
 
 import aiohttp
 import msgspec
 
 from realtime.talk.address import server_address
+from realtime.talk.playback import Ear, Playback
 from realtime.talk.question import RATE_HZ
 from realtime.talk.refusals import TalkFailed, why_refused
 from realtime.together import together
@@ -24,8 +24,6 @@ SILENCE_LIMIT_S = 8.0
 """How much silence follows the question at most, until the server has noticed its end."""
 NO_SPEECH_S = 1.5
 """And when the server has noticed no beginning either."""
-
-Hear: TypeAlias = Callable[[bytes], None]
 
 
 class ErrorShown(msgspec.Struct):
@@ -51,6 +49,7 @@ class ServerEvent(msgspec.Struct):
     """The fields that matter here, of all events."""
 
     type: str
+    item_id: str = ""
     delta: str = ""
     transcript: str = ""
     error: ErrorShown | None = None
@@ -58,13 +57,13 @@ class ServerEvent(msgspec.Struct):
 
 
 class Conversation:
-    """`say` gets what a person should read, `hear` of a question its answer's PCM16 at 24 kHz; `trust` says whose certificates
-    are accepted."""
+    """`say` gets what a person should read, `ear` the answer's sound; `trust` says whose certificates are accepted."""
 
-    def __init__(self, url: str, api_key: str | None, say: Callable[[str], None], trust: ssl.SSLContext) -> None:
+    def __init__(self, url: str, api_key: str | None, say: Callable[[str], None], ear: Ear, trust: ssl.SSLContext) -> None:
         self._url = server_address(url)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._say = say
+        self._playback = Playback(ear)
         self._trust = trust
         self._resources = AsyncExitStack()
         self._socket: aiohttp.ClientWebSocketResponse | None = None
@@ -102,18 +101,18 @@ class Conversation:
     async def choose_voice(self, voice: str) -> None:
         await self._send({"type": "session.update", "session": {"type": "realtime", "audio": {"output": {"voice": voice}}}})
 
-    async def ask_in_writing(self, text: str, hear: Hear) -> None:
+    async def ask_in_writing(self, text: str) -> None:
         """Returns when the answer is complete. Raises TalkFailed."""
         content = [{"type": "input_text", "text": text}]
         await self._send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": content}})
         await self._send({"type": "response.create"})
         self._say(f"you: {text}\n")
         self._asked_at = time.monotonic()
-        await self._listen(hear)
+        await self._listen()
 
-    async def ask_aloud(self, pcm: bytes, hear: Hear) -> None:
+    async def ask_aloud(self, pcm: bytes) -> None:
         """In real time, as a microphone would. Returns when the answer is complete. Raises TalkFailed."""
-        await together(self._speak(pcm), self._listen(hear))
+        await together(self._speak(pcm), self._listen())
 
     async def _speak(self, pcm: bytes) -> None:
         next_at = time.monotonic()
@@ -132,15 +131,20 @@ class Conversation:
     def _silence_limit_s(self) -> float:
         return SILENCE_LIMIT_S if self._turn_begun else NO_SPEECH_S
 
-    async def _listen(self, hear: Hear) -> None:
+    async def _listen(self) -> None:
         async for message in self._opened():
             if message.type is aiohttp.WSMsgType.ERROR:
                 break
-            if self._take(msgspec.json.decode(message.data, type=ServerEvent), hear):
+            if self._take(msgspec.json.decode(message.data, type=ServerEvent)):
                 return
+            await self._tell_played()
         raise TalkFailed("the server closed the connection before the answer was complete; its log tells why")
 
-    def _take(self, event: ServerEvent, hear: Hear) -> bool:
+    async def _tell_played(self) -> None:
+        if (news := self._playback.news()) is not None:
+            await self._send(news)
+
+    def _take(self, event: ServerEvent) -> bool:
         """Whether the answer is complete."""
         match event.type:
             case "input_audio_buffer.speech_started":
@@ -155,7 +159,7 @@ class Conversation:
             case "response.output_audio.delta":
                 if self._first_sound_s is None:
                     self._first_sound_s = self._since_asked_s()
-                hear(base64.b64decode(event.delta))
+                self._playback.sound(event.item_id, base64.b64decode(event.delta))
             case "error":
                 raise TalkFailed((event.error or ErrorShown()).message)
             case "response.done" if event.response is not None:

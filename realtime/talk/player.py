@@ -34,6 +34,12 @@ class Player:
         if self._process.stdin is not None and not self._process.stdin.is_closing():
             self._process.stdin.write(pcm)  # bounded by the length of one answer; waiting here would stop the conversation
 
+    def played_ms(self) -> int:
+        """As far as it can have come: no player plays faster than the clock goes."""
+        if self._started is None:
+            return 0
+        return int(min(self._bytes / 2 / RATE_HZ, self._clock() - self._started) * 1000)
+
     async def finish(self) -> str:
         """Play to the end. Returns why nothing may have been heard; empty when all is well.
 

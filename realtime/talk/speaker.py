@@ -27,6 +27,10 @@ class Speaker:
         if self._player is not None:
             self._player.play(pcm)
 
+    def played_ms(self) -> int | None:
+        """None where nothing plays."""
+        return None if self._player is None else self._player.played_ms()
+
     async def finish(self) -> str:
         """Play to the end and save. Returns what became of the answer's sound. Raises CannotSave."""
         played = "" if self._player is None else await self._played(self._player)

@@ -15,7 +15,11 @@ from fakes.edge import Edge, FakeStages, ServeEdge
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
 from realtime.cli import main
 from realtime.talk import conversation
+from realtime.talk.playback import Playback
+from realtime.talk.player import Player
 from realtime.talk.question import WavError, read_wav, to_speech
+from sessions.commands import AcknowledgePlayback, Command
+from sessions.voice import VoiceSession
 
 ROOT = Path(__file__).parents[2]
 ANSWER = "The capital of France is Paris."
@@ -81,6 +85,32 @@ async def test_the_first_player_found_gets_the_samples(
     assert (here / "played").stat().st_size == int(seconds * 24_000) * 2
     assert "played by aplay\n" in capsys.readouterr().out
     assert not (here / "answer.wav").exists()
+
+
+def _forty(_: Player) -> int:
+    return 40
+
+
+async def test_the_server_is_told_how_far_the_player_is(
+    edge: Edge, graph: FakeGraph, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer goes on only when the server has heard of it."""
+    gate = graph.hold("audio")
+    gate.step(1)
+    told: list[AcknowledgePlayback] = []
+    handle = VoiceSession.handle
+
+    async def noted(session: VoiceSession, command: Command) -> None:
+        await handle(session, command)
+        if isinstance(command, AcknowledgePlayback):
+            told.append(command)
+            gate.release()
+
+    monkeypatch.setattr(VoiceSession, "handle", noted)
+    monkeypatch.setattr(Player, "played_ms", _forty)
+    player(here, "aplay", f"exec /bin/cat > {here}/played")
+    assert await talk("--text", "Hello", "--url", edge.url) == 0
+    assert told == [AcknowledgePlayback(told[0].item_id, 0, 40)]
 
 
 @pytest.mark.parametrize(
@@ -251,3 +281,31 @@ def test_what_is_no_sound_is_refused(here: Path, data: bytes, words: str) -> Non
     (here / "a.wav").write_bytes(data)
     with pytest.raises(WavError, match=words):
         read_wav("a.wav")
+
+
+class _Ear:
+    def __init__(self) -> None:
+        self.played: int | None = 0
+
+    def hear(self, pcm: bytes) -> None:
+        pass
+
+    def played_ms(self) -> int | None:
+        return self.played
+
+
+def test_what_was_played_is_told_by_answer_and_only_when_it_has_grown() -> None:
+    ear = _Ear()
+    playback = Playback(ear)
+    ear.played = 40
+    assert playback.news() is None
+    playback.sound("first", bytes(48_000))
+    ear.played = 400
+    assert playback.news() == {"type": "output_audio_buffer.played", "item_id": "first", "content_index": 0, "audio_ms": 400}
+    assert playback.news() is None
+    playback.sound("second", bytes(48_000))
+    assert playback.news() is None
+    ear.played = 1_300
+    assert playback.news() == {"type": "output_audio_buffer.played", "item_id": "second", "content_index": 0, "audio_ms": 300}
+    ear.played = None
+    assert playback.news() is None
