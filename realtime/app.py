@@ -29,7 +29,7 @@ def build_app(context: AppContext) -> web.Application:
     )
     app[CONTEXT] = context
     app.add_routes([*health.routes(), *pages.routes(), *endpoint.routes(), *calls.routes(), *rest.routes()])
-    app.cleanup_ctx.append(calls.run_calls)
+    app.cleanup_ctx.extend((endpoint.run_sessions, calls.run_calls))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 

@@ -12,6 +12,7 @@ from realtime.catalogue import Catalogue
 from realtime.drain import Drain
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
+from realtime.openai_realtime.known_sessions import KnownSessions
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
 from sessions.manager import SessionManager
@@ -37,6 +38,7 @@ class AppContext:
     worker_reports: Callable[[], Awaitable[Mapping[str, Report]]]
     faults: Callable[[], Mapping[str, str]]
     drain: Drain = field(default_factory=Drain)
+    known_sessions: KnownSessions = field(default_factory=KnownSessions)
     clock: Callable[[], float] = time.monotonic
     api_key: str | None = None
     turn: Turn | None = None

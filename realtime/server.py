@@ -75,7 +75,6 @@ def seats(limits: SessionLimits) -> SessionManager:
         incarnation=now_us(),
         now_us=now_us,
         call_later=asyncio.get_running_loop().call_later,
-        on_expired=lambda session_id: log.info("session %s expired", session_id),
     )
 
 

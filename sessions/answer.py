@@ -14,6 +14,7 @@ from sessions.answer_timing import AnswerClock
 from sessions.conversation import Conversation
 from sessions.events import Response, ResponseCreated, ResponseDone, ResponseStatus, StatusReason, Usage
 from sessions.head_start import HeadStart
+from sessions.items import Item
 from sessions.output_item import OutputItem
 from sessions.stop_scope import StopScope
 from sessions.voice_state import VoiceState
@@ -51,6 +52,15 @@ class Answer:
         return self._scope.reason != ""
 
     @property
+    def spoken(self) -> bool:
+        return self._plan.spoken
+
+    @property
+    def item(self) -> Item:
+        """With what has been written so far."""
+        return self._item.so_far()
+
+    @property
     def text(self) -> str:
         return self._item.text
 
@@ -70,8 +80,8 @@ class Answer:
                 self._state.spawn(self._stream.abort())
             await self._item.close("completed" if status == "completed" else "incomplete")
             await self._state.emit(ResponseDone(self._response(status, reason, str(failure or ""))))
-            self.closed.set()
         finally:
+            self.closed.set()
             if self._head_start is not None:
                 self._head_start.drop()
             if self._stream is not None:

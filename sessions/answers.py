@@ -71,6 +71,18 @@ class Answers:
             self._stop(live, "turn_detected")
         return self.clear_playback()
 
+    def abandon(self) -> tuple[Heard, ...]:
+        """Nobody is there to hear: what is spoken stops; what is only written goes on. To be followed by `cut`."""
+        live = self._running()
+        for answer in (*([live] if live is not None else []), *self._out_of_band.values()):
+            if answer.spoken:
+                self._stop(answer, "client_cancelled")
+        return self.clear_playback()
+
+    def live(self) -> Answer | None:
+        """The answer of the conversation that is not over yet."""
+        return self._running()
+
     def clear_playback(self) -> tuple[Heard, ...]:
         """Falls silent. What has not been read of the answers' sound is taken back, also of an answer that is complete. The
         conversation remembers of these answers only what was heard."""

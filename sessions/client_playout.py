@@ -48,5 +48,8 @@ class ClientPlayout:
         self._cleared += 1
         return self._ledger.stop(self._clock())
 
+    def detach(self) -> bool:
+        return False
+
     def levels(self) -> Sequence[float]:
         return ()

@@ -13,6 +13,15 @@ class Opened(msgspec.Struct, frozen=True):
     config: VoiceConfig
 
 
+class Reopened(msgspec.Struct, frozen=True):
+    """Another transport has come to the session. `items` is the conversation, with what the live answer has written so far;
+    `response_id` that answer, None when there is none."""
+
+    config: VoiceConfig
+    items: tuple[Item, ...]
+    response_id: str | None
+
+
 class Configured(msgspec.Struct, frozen=True):
     config: VoiceConfig
 
@@ -200,6 +209,7 @@ class SessionError(msgspec.Struct, frozen=True):
 
 Event: TypeAlias = (
     Opened
+    | Reopened
     | Configured
     | SpeechStarted
     | SpeechStopped

@@ -54,20 +54,30 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
+class Tenant(Protocol):
+    """A session, as far as it hears of its seat."""
+
+    def unattended(self) -> None:
+        """It has been without a transport for so long that what it was saying is over."""
+        ...
+
+    def evicted(self) -> None:
+        """The seat is gone: nobody came back in time, or somebody else needed it."""
+        ...
+
+
 class _Seat(msgspec.Struct):
     session_id: str
     kind: Kind
+    tenant: Tenant
     tokens: ResumeTokens
     state: State = State.OPENING
     fence: Fence | None = None
-    grace: Timer | None = None
+    timers: list[Timer] = []
 
 
 class SessionManager:
-    """`incarnation` names this store's life and `now_us` its time in microseconds; `call_later` is the loop's.
-
-    `on_expired` is told the id of a session whose detached time is over, after its seat is free.
-    """
+    """`incarnation` names this store's life and `now_us` its time in microseconds; `call_later` is the loop's."""
 
     def __init__(
         self,
@@ -75,23 +85,28 @@ class SessionManager:
         incarnation: int,
         now_us: Callable[[], int],
         call_later: Callable[[float, Callable[[], None]], Timer],
-        on_expired: Callable[[str], None],
     ) -> None:
         self._limits = limits
         self._incarnation = incarnation
         self._now_us = now_us
         self._call_later = call_later
-        self._on_expired = on_expired
         self._seats: dict[str, _Seat] = {}
+        self._lent: dict[str, None] = {}
+        """Detached sessions, the one detached longest first."""
         self._last_fence = 0
 
-    def open(self, session_id: str, kind: Kind) -> None:
-        """Takes a seat, state `opening`. Raises SeatRefused, and ValueError for an id in use."""
+    def open(self, session_id: str, kind: Kind, tenant: Tenant) -> None:
+        """Takes a seat, state `opening`; when all are taken, that of the session detached longest.
+
+        Raises SeatRefused, and ValueError for an id in use.
+        """
         if session_id in self._seats:
             raise ValueError(f"session id: expected a new one, got {session_id!r}, which is in use")
-        if len(self._seats) >= self._limits.maximum_sessions:
+        if not self.free_seats and self._lent:
+            self._evict(next(iter(self._lent)))
+        if not self.free_seats:
             raise SeatRefused(self._limits.maximum_sessions)
-        self._seats[session_id] = _Seat(session_id, kind, ResumeTokens())
+        self._seats[session_id] = _Seat(session_id, kind, tenant, ResumeTokens())
 
     def attach(self, session_id: str) -> Attachment:
         """The first transport of a session that is opening."""
@@ -105,7 +120,7 @@ class SessionManager:
         following = seat.tokens.use(token) if seat is not None else None
         if seat is None or following is None or seat.state not in (State.ACTIVE, State.DETACHED):
             raise ResumeRefused
-        self._stop_grace(seat)
+        self._stop_timers(seat)
         if seat.state is State.DETACHED:
             seat.state = step(session_id, seat.state, State.ACTIVE)
         return self._attached(seat, following)
@@ -116,19 +131,33 @@ class SessionManager:
         return seat is not None and seat.fence == fence
 
     def detach(self, session_id: str, fence: Fence) -> bool:
-        """The transport is gone; the seat is kept for a while. False when a newer attachment has taken over."""
-        if not self.is_current(session_id, fence):
+        """The transport is gone; the seat is kept for a while, and lent to whoever finds no other.
+
+        False when a newer attachment has taken over, or the session is ending.
+        """
+        seat = self._seats.get(session_id)
+        if seat is None or seat.fence != fence or seat.state is not State.ACTIVE:
             return False
-        seat = self._seats[session_id]
         seat.state = step(session_id, seat.state, State.DETACHED)
-        seat.grace = self._call_later(self._limits.detached_grace_s, lambda: self._expire(session_id))
+        self._lent[session_id] = None
+        seat.timers = [
+            self._call_later(self._limits.answer_grace_s, seat.tenant.unattended),
+            self._call_later(self._limits.detached_grace_s, lambda: self._evict(session_id)),
+        ]
         return True
+
+    def closing(self, session_id: str) -> None:
+        """Nobody can come back to it any more; its seat is taken until `close`."""
+        seat = self._seats.get(session_id)
+        if seat is not None and seat.state is not State.CLOSING:
+            seat.state = step(session_id, seat.state, State.CLOSING)
+            self._stop_timers(seat)
 
     def close(self, session_id: str) -> None:
         """Frees the seat. A session that has ended already is left alone."""
+        self.closing(session_id)
         seat = self._seats.get(session_id)
         if seat is not None:
-            seat.state = step(session_id, seat.state, State.CLOSING)
             self._end(seat, State.CLOSED)
 
     def fail(self, session_id: str) -> None:
@@ -141,6 +170,11 @@ class SessionManager:
         return tuple(SessionInfo(seat.session_id, seat.kind, seat.state, seat.fence) for seat in self._seats.values())
 
     @property
+    def held_until_s(self) -> float:
+        """Of a session whose transport is lost now, in seconds of the store's time."""
+        return self._now_us() / 1e6 + self._limits.detached_grace_s
+
+    @property
     def free_seats(self) -> int:
         return self._limits.maximum_sessions - len(self._seats)
 
@@ -149,16 +183,19 @@ class SessionManager:
         seat.fence = Fence(self._incarnation, self._last_fence)
         return Attachment(seat.session_id, seat.fence, token)
 
-    def _expire(self, session_id: str) -> None:
-        self._end(self._seats[session_id], State.EXPIRED)
-        self._on_expired(session_id)
+    def _evict(self, session_id: str) -> None:
+        seat = self._seats[session_id]
+        self._end(seat, State.EXPIRED)
+        seat.tenant.evicted()
 
     def _end(self, seat: _Seat, end: State) -> None:
         seat.state = step(seat.session_id, seat.state, end)
-        self._stop_grace(seat)
+        self._stop_timers(seat)
         del self._seats[seat.session_id]
 
-    def _stop_grace(self, seat: _Seat) -> None:
-        if seat.grace is not None:
-            seat.grace.cancel()
-            seat.grace = None
+    def _stop_timers(self, seat: _Seat) -> None:
+        """It is not detached any more."""
+        self._lent.pop(seat.session_id, None)
+        for timer in seat.timers:
+            timer.cancel()
+        seat.timers = []

@@ -54,6 +54,10 @@ class OutputItem:
         """What a response lists as its output."""
         return (self._item,) if self._opened else ()
 
+    def so_far(self) -> Item:
+        """With what has been written."""
+        return self._item if self._item.parts else msgspec.structs.replace(self._item, parts=(self._part(),))
+
     async def open(self) -> None:
         previous = None
         if self._conversation is not None:

@@ -1,6 +1,7 @@
 """The sound of answers on its way to the user's ear, where whoever plays it can be told to stop."""
 
-from collections.abc import Sequence
+from asyncio import Task
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import msgspec
@@ -42,6 +43,16 @@ class Playout(Protocol):
         played to their end."""
         ...
 
+    def detach(self) -> bool:
+        """Whoever listened is gone. Returns whether what has not been played can wait for somebody else; if not, clear it."""
+        ...
+
     def levels(self) -> Sequence[float]:
         """How loud what was played was, in dBFS, in each of the last 100 slots of 20 ms, the newest last. Empty: not known."""
         ...
+
+
+Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], Task[None]]
+"""Starts a task that its session owns."""
+Player: TypeAlias = Callable[[Playout | None, Spawn], Playout]
+"""Gives the playout of a transport that plays: that which the session has had until now, when it will do, or one of its own."""

@@ -111,4 +111,6 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     maximum_sessions: Count = 16
     detached_grace_s: Positive = 60.0
-    """How long a session without a transport keeps its seat."""
+    """How long a session without a transport keeps its seat, unless somebody needs it."""
+    answer_grace_s: Positive = 5.0
+    """How long an answer over WebRTC waits to be played on when the connection is lost. Later nobody knows what it was about."""

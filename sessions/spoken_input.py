@@ -33,8 +33,24 @@ class SpokenInput:
             elif wanted:
                 self._flow.policy_changed()
             elif self._listening is not None:
-                self._listening.cancel()
-                self._listener = self._listening = None
+                self._stop_listening()
+                self._flow.abandon(self._buffer.end)
+
+    def forget_answer(self) -> None:
+        """None is to follow what the user has said until now."""
+        self._flow.forget_answer()
+
+    async def left(self) -> None:
+        """Nobody speaks here any more: what the user was saying becomes an item that no answer follows."""
+        async with self._flow.lock:
+            self._buffer.forget_odd_byte()
+            if self._listening is None:
+                return
+            self._stop_listening()
+            turn = self._flow.turn
+            if turn is not None and turn.confirmed.is_set():
+                await self._commit_until(turn.start, self._buffer.end)
+            else:
                 self._flow.abandon(self._buffer.end)
 
     def append(self, pcm: bytes) -> None:
@@ -52,19 +68,12 @@ class SpokenInput:
     async def commit(self) -> None:
         """Everything since the turn began, or since the last commit, becomes a user item. Raises CommandRefused."""
         async with self._flow.lock:
-            turn, start, end = self._flow.turn, self._uncommitted(), self._buffer.end
+            start, end = self._uncommitted(), self._buffer.end
             duration_ms, least_ms = (end - start) // SAMPLES_PER_MS, self._state.settings.minimum_commit_ms
             if duration_ms < least_ms:
                 message = f"input audio buffer: expected at least {least_ms} ms of audio, got {duration_ms} ms"
                 raise CommandRefused("input_audio_buffer_commit_empty", message)
-            recogniser = Recogniser(self._state, self._buffer.between(start, end), speech_only=False)
-            self._flow.abandon(end)
-            self._forget_committed()
-            if turn is not None and turn.confirmed.is_set():
-                await self._state.emit(SpeechStopped(turn.item_id, end // SAMPLES_PER_MS))
-            await self._spoken_items.commit(
-                turn.item_id if turn is not None else self._state.ids("item"), duration_ms, recogniser
-            )
+            await self._commit_until(start, end)
 
     async def clear(self) -> None:
         async with self._flow.lock:
@@ -72,6 +81,21 @@ class SpokenInput:
             self._buffer.forget_odd_byte()
             self._forget_committed()
             await self._state.emit(AudioCleared())
+
+    async def _commit_until(self, start: int, end: int) -> None:
+        turn = self._flow.turn
+        recogniser = Recogniser(self._state, self._buffer.between(start, end), speech_only=False)
+        self._flow.abandon(end)
+        self._forget_committed()
+        if turn is not None and turn.confirmed.is_set():
+            await self._state.emit(SpeechStopped(turn.item_id, end // SAMPLES_PER_MS))
+        item_id = turn.item_id if turn is not None else self._state.ids("item")
+        await self._spoken_items.commit(item_id, (end - start) // SAMPLES_PER_MS, recogniser)
+
+    def _stop_listening(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+        self._listener = self._listening = None
 
     def _uncommitted(self) -> int:
         """First sample that belongs to no item yet. Under voice activity, silence already heard belongs to none."""

@@ -77,6 +77,10 @@ class TurnFlow:
         self._detector = None
         self.deaf_until = until
 
+    def forget_answer(self) -> None:
+        """None is to follow the turns until now."""
+        self._answer_due = ""
+
     def policy_changed(self) -> None:
         policy = self._policy()
         if self._detector is not None and policy is not None:

@@ -1,6 +1,7 @@
 """A conversation by voice and text, free of any transport."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
@@ -37,9 +38,10 @@ from sessions.events import (
     ItemRetrieved,
     ItemTruncated,
     Opened,
+    Reopened,
 )
 from sessions.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
-from sessions.playout import Playout
+from sessions.playout import Player, Playout
 from sessions.settings import VoiceSettings
 from sessions.spoken_input import SpokenInput
 from sessions.spoken_items import SpokenItems
@@ -52,7 +54,8 @@ class VoiceSession:
 
     `voices` maps a voice's name to the graph's output that speaks with it. `clock` gives monotonic seconds, `ids` a new
     id for a prefix; `playout` plays the answers' audio, None: the client does. Leaving the block ends every request and
-    task of the session; the events end too.
+    task of the session; the events end too. A session outlives its transport: it is told when that has gone (`detach`), and when
+    another one comes (`attach`).
     """
 
     def __init__(
@@ -73,10 +76,16 @@ class VoiceSession:
         spoken_items = SpokenItems(self._state, self._conversation)
         self._answers = Answers(self._state, self._conversation, spoken_items)
         self._input = SpokenInput(self._state, spoken_items, self._answers)
+        self._attended = True
+        self._giving_up: asyncio.Task[None] | None = None
 
     @property
     def config(self) -> VoiceConfig:
         return self._state.config
+
+    @property
+    def ended(self) -> bool:
+        return self._state.events.closed
 
     async def __aenter__(self) -> "VoiceSession":
         await self._state.open()
@@ -90,8 +99,52 @@ class VoiceSession:
         await self._state.close(raised)
 
     def events(self) -> AsyncIterator[Event]:
-        """For one reader. While it does not read, nothing but its own session waits."""
-        return aiter(self._state.events)
+        """For one reader, until the transport has gone. While it does not read, nothing but its own session waits. What it has
+        taken and not come back from is not lost: the reader after it gets that first."""
+        return self._state.events.read()
+
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """A task that ends with the session at the latest. An exception of it ends the session."""
+        return self._state.spawn(work)
+
+    def detach(self) -> None:
+        """The transport is gone. The session hears nothing; an answer waits to be played on, where the playout can."""
+        self._attended = False
+        self._state.events.pause()
+        self._state.spawn(self._input.left())
+        if not self._state.playout.detach():
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Nobody hears what is being said. It stops, and the conversation remembers what was heard of it."""
+        self._input.forget_answer()
+        self._giving_up = self._state.spawn(self._answers.cut(self._answers.abandon()))
+
+    async def attach(self, fence: int, play: Player | None) -> None:
+        """Another transport has come, in place of one that has gone or that it supersedes. `events` then begin with Reopened."""
+        if self._attended:
+            self.detach()
+        self._state.fence = fence
+        before = self._state.playout
+        playout = self._client_plays(before) if play is None else play(before, self._state.spawn)
+        if playout is not before:
+            self.give_up()
+            self._state.playout = playout
+        if self._giving_up is not None:
+            await asyncio.wait({self._giving_up})
+        await self._answers.silence()
+        self._attended = True
+        self._state.events.resume(self._snapshot())
+        self._state.spawn(self._input.configured())
+
+    def _client_plays(self, before: Playout) -> Playout:
+        return before if isinstance(before, ClientPlayout) else ClientPlayout(self._state.clock)
+
+    def _snapshot(self) -> Reopened:
+        live = self._answers.live()
+        said = {live.item.id: live.item} if live is not None else {}
+        items = tuple(said.get(entry.item.id, entry.item) for entry in self._conversation.entries)
+        return Reopened(self._state.config, items, None if live is None else live.id)
 
     def giving(self, event: Event) -> AbstractContextManager[None]:
         """Around the sending of an event to the client: a client that plays for itself is then taken to play its sound."""

@@ -9,6 +9,7 @@ from engines.requests import Graph, Request
 from sessions.event_queue import EventQueue
 from sessions.events import Event
 from sessions.playout import Playout
+from sessions.resync import told
 from sessions.settings import VoiceSettings
 from sessions.voice_config import VoiceConfig
 
@@ -19,7 +20,8 @@ RECOGNISERS = 2
 
 
 class VoiceState:
-    """`voices` maps a voice's name to the graph's output that speaks with it. `epoch` is the generation of output."""
+    """`voices` maps a voice's name to the graph's output that speaks with it. `epoch` is the generation of output; `fence` and
+    `playout` are those of the newest transport."""
 
     def __init__(
         self,
@@ -40,11 +42,11 @@ class VoiceState:
         self.clock = clock
         self.ids = ids
         self.playout = playout
+        self.fence = fence
         self.epoch = 0
         self.recognising = asyncio.Semaphore(RECOGNISERS)
-        self.events = EventQueue(settings.event_queue)
+        self.events = EventQueue(settings.event_queue, told)
         self._session_id = session_id
-        self._fence = fence
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[object]] = set()
 
@@ -78,6 +80,6 @@ class VoiceState:
             outputs=outputs,
             parameters=parameters,
             session_id=self._session_id,
-            fence=self._fence,
+            fence=self.fence,
             epoch=self.epoch,
         )

@@ -10,7 +10,7 @@ from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 Event = dict[str, Any]
-EXTRA_FIELDS = {"session.created": {"resume"}, "session.updated": {"resume"}, "response.output_audio.delta": {"pts_ms"}}
+EXTRA_FIELDS = {"session.created": {"resume", "resync"}, "session.updated": {"resume"}, "response.output_audio.delta": {"pts_ms"}}
 """What we add to known events."""
 
 _stock: TypeAdapter[RealtimeServerEvent] = TypeAdapter(cast("Any", RealtimeServerEvent))

@@ -1,9 +1,11 @@
 """One client and its session: who reads, who obeys, who tells, and how it ends."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import NoReturn
 
+import msgspec
 from aiohttp import WSCloseCode
 
 from engines.requests import RequestFailed
@@ -12,8 +14,10 @@ from realtime.errors import SERVER, ErrorBody, Refusal, refusal
 from realtime.openai_realtime import server_events
 from realtime.openai_realtime.client_events import Malformed, SessionUpdate
 from realtime.openai_realtime.inbox import Inbox
-from realtime.openai_realtime.server_events import EventEncoder, Object, ServerEvent
+from realtime.openai_realtime.resync import resync
+from realtime.openai_realtime.server_events import EventEncoder, Object, Resume, ServerEvent
 from realtime.openai_realtime.session_config import WireSession, apply, shown_session
+from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.sound_in import SoundIn
 from realtime.openai_realtime.sound_out import SoundOut
 from realtime.openai_realtime.speaker import Speaker
@@ -22,11 +26,14 @@ from realtime.openai_realtime.understanding import Understood, understand
 from realtime.openai_realtime.wire import Ended, Wire
 from sessions import events
 from sessions.commands import ClearPlayback, Command, CommandRefused, Configure
-from sessions.voice import VoiceSession
 from sessions.voice_config import VoiceConfig
+from sessions.voice_sessions import Attached
 
 OFF_LOOP_BYTES = 256 << 10
 """Longer messages are decoded in a thread: the largest append takes some 30 ms."""
+SUPERSEDED = 4409
+"""Close code: the session is another connection's now. Private, beyond those of RFC 6455."""
+LAST_WORD_S = 1.0
 
 
 class Connection:
@@ -36,19 +43,18 @@ class Connection:
         self,
         context: AppContext,
         wire: Wire,
-        session: VoiceSession,
-        session_id: str,
+        attached: Attached,
         config: WireSession,
         speaker: Speaker | None = None,
     ) -> None:
         self._context = context
         self._wire = wire
-        self._session = session
-        self._session_id = session_id
+        self._attached = attached
         self._config = config
+        context.known_sessions.keep(attached.session, config)
         self._speaker = speaker
         self._inbox = Inbox()
-        self._encoder = EventEncoder(session_id)
+        self._encoder = EventEncoder(attached.session_id, attached.attachment.fence.number)
         self._sound_in = SoundIn(config.config.input_format)
         self._sound_out = SoundOut()
 
@@ -57,10 +63,12 @@ class Connection:
         ended = Ended()
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server()):
+                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server(), self._until_superseded()):
                     tasks.create_task(work)
         except* Ended as group:
             ended = next(end for end in group.exceptions if isinstance(end, Ended))
+        if ended.code == SUPERSEDED:
+            await self._tell_superseded(ended.reason)
         return ended
 
     async def _read(self) -> NoReturn:
@@ -96,7 +104,7 @@ class Connection:
             message = "output_audio_buffer.clear: over a WebSocket the client plays for itself; stop there, and truncate the item"
             raise Refusal(message, code="unsupported", field="type")
         if isinstance(wish, SessionUpdate):
-            await self._configure(wish)
+            await self.configure(wish.session)
         elif self._sound_in.is_long(wish):
             await self._handle(await asyncio.to_thread(self._sound_in.decoded, wish))
         else:
@@ -104,31 +112,45 @@ class Connection:
 
     async def _handle(self, commands: Iterable[Command]) -> None:
         for command in commands:
-            await self._session.handle(command)
+            await self._attached.handle(command)
 
-    async def _configure(self, wish: SessionUpdate) -> None:
+    async def configure(self, patch: SessionPatch) -> None:
+        """Raises Refusal and CommandRefused; then nothing has changed."""
         before = self._config
-        self._config = apply(before, wish.session, self._context.catalogue)
+        self._config = apply(before, patch, self._context.catalogue)
         try:
-            await self._session.handle(Configure(self._config.config))
+            await self._attached.handle(Configure(self._config.config))
         except CommandRefused:
             self._config = before
             raise
+        self._context.known_sessions.keep(self._attached.session, self._config)
         if self._sound_in.format != self._config.config.input_format:
             await self._handle(self._sound_in.change(self._config.config.input_format))
 
     async def _tell(self) -> NoReturn:
         """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
-        async for event in self._session.events():
+        async for event in self._attached.events():
             if self._speaker is not None and isinstance(event, events.AudioDelta):
                 await self._speaker.play(event)
                 continue
-            with self._session.giving(event):
+            with self._attached.session.giving(event):
                 for encoded in self._sound_out.encoded(event):
                     for said in self._wire_events(encoded):
                         await self.say(said)
             await self._note_end(event)
+        if self._attached.superseded.is_set():
+            await self._until_superseded()
         raise Ended(WSCloseCode.OK, "the session has ended")
+
+    async def _until_superseded(self) -> NoReturn:
+        """Nothing waits for a client that may be long gone, least of all whoever has taken over."""
+        await self._attached.superseded.wait()
+        raise Ended(SUPERSEDED, "a newer connection has taken this session over")
+
+    async def _tell_superseded(self, message: str) -> None:
+        with contextlib.suppress(Ended, TimeoutError):
+            async with asyncio.timeout(LAST_WORD_S):
+                await self.say(server_events.Error(error=ErrorBody(message=message, code="superseded")))
 
     async def _note_end(self, event: events.Event) -> None:
         match event:
@@ -144,14 +166,20 @@ class Connection:
     def _wire_events(self, event: events.Event) -> tuple[ServerEvent, ...]:
         match event:
             case events.Opened(config):
-                return (server_events.SessionCreated(session=self._shown(config)),)
+                return (server_events.SessionCreated(session=self._shown(config), resume=self._resume()),)
+            case events.Reopened(config, items, response_id):
+                known = resync(items, response_id)
+                return (server_events.SessionCreated(session=self._shown(config), resume=self._resume(), resync=known),)
             case events.Configured(config):
-                return (server_events.SessionUpdated(session=self._shown(config)),)
+                return (server_events.SessionUpdated(session=self._shown(config), resume=self._resume()),)
             case _:
-                return translate(event, f"conv_{self._session_id}")
+                return translate(event, f"conv_{self._attached.session_id}")
 
     def _shown(self, config: VoiceConfig) -> Object:
-        return shown_session(WireSession(config, self._config.tracing), self._session_id)
+        return shown_session(msgspec.structs.replace(self._config, config=config), self._attached.session_id)
+
+    def _resume(self) -> Resume:
+        return Resume(self._attached.token, self._encoder.next_number, int(self._attached.held_until_s))
 
     async def _leave_with_server(self) -> NoReturn:
         await self._context.drain.wait()

@@ -1,7 +1,9 @@
 """`WS /v1/realtime?model=M`: from the handshake to the close, and the one funnel for what goes wrong between."""
 
+import asyncio
 import contextlib
 import logging
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
@@ -9,11 +11,12 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, ErrorBody, Refusal
 from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection
-from realtime.openai_realtime.opening import check_query, default_session
+from realtime.openai_realtime.opening import check_query, default_session, not_held
 from realtime.openai_realtime.server_events import Error, EventEncoder
 from realtime.openai_realtime.web_socket import WebSocketWire
 from realtime.openai_realtime.wire import Ended
-from sessions.manager import SeatRefused
+from sessions.manager import ResumeRefused, SeatRefused
+from sessions.voice_sessions import Attached
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +27,12 @@ CLOSE_TIMEOUT_S = 1.0
 
 def routes() -> list[web.RouteDef]:
     return [web.get("/v1/realtime", realtime)]
+
+
+async def run_sessions(app: web.Application) -> AsyncIterator[None]:
+    """A cleanup context of the application: no session outlives it."""
+    async with app[CONTEXT].voice_sessions:
+        yield
 
 
 async def realtime(request: web.Request) -> web.StreamResponse:
@@ -39,28 +48,49 @@ async def realtime(request: web.Request) -> web.StreamResponse:
         timeout=CLOSE_TIMEOUT_S,
         decode_text=False,
     )
-    await socket.prepare(request)
-    await _close(request, socket, await _converse(context, socket))
+    await _close(request, socket, await _converse(context, request, socket))
     return socket
 
 
-async def _converse(context: AppContext, socket: web.WebSocketResponse[bool]) -> Ended:
-    """A session from its seat to its end. The transport's one funnel."""
+async def _converse(context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool]) -> Ended:
+    """A connection from its seat to its end. The transport's one funnel; what goes wrong before the upgrade is said by HTTP."""
     try:
-        first = default_session(context)
-        async with context.voice_sessions.open(first.config) as (session, attachment):
-            log.info("session opened")
+        async with _attachment(context, request, socket) as attached:
             wire = WebSocketWire(socket, context.settings.send_timeout_s)
-            ended = await Connection(context, wire, session, attachment.session_id, first).run()
-            log.info("session ends: %s", ended.reason)
+            shown = context.known_sessions.of(attached.session)
+            ended = await Connection(context, wire, attached, shown).run()
+            if ended.left:
+                attached.leave()
+            log.info("the connection ends: %s", ended.reason)
             return ended
     except SeatRefused as full:
         await _say_last(socket, ErrorBody(message=str(full), type=SERVER, code="session_limit_reached"))
         return Ended(WSCloseCode.TRY_AGAIN_LATER, "no free session")
     except Exception:
+        if not socket.prepared:
+            raise
         log.exception("a realtime connection failed")
         await _say_last(socket, ErrorBody(message="the server failed; its log tells how", type=SERVER, code="internal_error"))
         return Ended(WSCloseCode.INTERNAL_ERROR, "internal error")
+
+
+@contextlib.asynccontextmanager
+async def _attachment(context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool]) -> AsyncGenerator[Attached]:
+    """Whoever comes back in vain hears so before the upgrade, as Refusal; a full server says so after it, as SeatRefused."""
+    sessions, token = context.voice_sessions, request.query.get("resume")
+    if token is None:
+        await socket.prepare(request)
+        async with sessions.open(default_session(context).config) as attached:
+            log.info("session opened")
+            yield attached
+        return
+    try:
+        async with sessions.resume(token) as attached:
+            log.info("a client came back to its session")
+            await socket.prepare(request)
+            yield attached
+    except ResumeRefused as refused:
+        raise not_held(refused) from refused
 
 
 def _check_protocols(request: web.Request) -> None:
@@ -78,6 +108,16 @@ async def _say_last(socket: web.WebSocketResponse[bool], error: ErrorBody) -> No
 
 async def _close(request: web.Request, socket: web.WebSocketResponse[bool], ended: Ended) -> None:
     if ended.code is not None:
-        await socket.close(code=ended.code, message=ended.reason.encode())
-    elif request.transport is not None and (not socket.closed or socket.close_code == WSCloseCode.ABNORMAL_CLOSURE):
-        request.transport.abort()  # a plain close would wait until the peer has read what is still buffered
+        try:
+            async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
+                await socket.close(code=ended.code, message=ended.reason.encode())
+        except TimeoutError:
+            _abort(request)
+    elif not socket.closed or socket.close_code == WSCloseCode.ABNORMAL_CLOSURE:
+        _abort(request)
+
+
+def _abort(request: web.Request) -> None:
+    """A plain close would wait until the peer has read what is still buffered."""
+    if request.transport is not None:
+        request.transport.abort()

@@ -5,6 +5,7 @@ from aiohttp import web
 from realtime.context import AppContext
 from realtime.errors import Invalid, Refusal, UnknownModel
 from realtime.openai_realtime.session_config import WireSession
+from sessions.manager import ResumeRefused
 from sessions.voice_config import VoiceConfig
 
 
@@ -26,7 +27,11 @@ def check_query(request: web.Request, context: AppContext) -> None:
         raise UnknownModel(model, (context.catalogue.pipeline,), "realtime sessions")
     if request.query.get("intent", "conversation") != "conversation":
         raise Invalid("intent", "conversation", request.query["intent"], code="unsupported")
-    for name in ("call_id", "resume"):
-        if name in request.query:
-            message = f"{name}: expected none, got one; a session here begins and ends with its connection"
-            raise Refusal(message, code="unsupported", field=name)
+    if "call_id" in request.query:
+        message = "call_id: expected none, got one; a session has one connection here"
+        raise Refusal(message, code="unsupported", field="call_id")
+
+
+def not_held(refused: ResumeRefused) -> Refusal:
+    """To whoever comes back in vain."""
+    return Refusal(f"resume: {refused}", status=404, code="session_not_found", field="resume")

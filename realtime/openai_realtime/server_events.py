@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from realtime.errors import ErrorBody
 
@@ -13,12 +14,35 @@ class ServerEvent(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
     event_id: str = ""
 
 
+class Resume(msgspec.Struct, frozen=True):
+    """How to come back when the connection is lost: `?resume=<token>`. `seq` is the number of this event on its connection,
+    `expires_at` (Unix seconds) until when the session would be held if the connection were lost now."""
+
+    token: str
+    seq: int
+    expires_at: int
+
+
+class Resync(msgspec.Struct, frozen=True):
+    """The conversation as it is, for a client that has come back: its newest items, and the answer that goes on."""
+
+    items: tuple[Object, ...]
+    response: str | None
+
+
 class SessionCreated(ServerEvent, frozen=True, kw_only=True, tag="session.created"):
+    """`resume` and `resync` are extra; the latter stands only where a session goes on."""
+
     session: Object
+    resume: Resume
+    resync: Resync | UnsetType = UNSET
 
 
 class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
+    """`resume` is extra."""
+
     session: Object
+    resume: Resume
 
 
 class Error(ServerEvent, frozen=True, kw_only=True, tag="error"):
@@ -169,11 +193,15 @@ _encoder = msgspec.json.Encoder()
 
 
 class EventEncoder:
-    """Numbers the events of one connection and makes them text."""
+    """Numbers the events of one connection and makes them text. `attachment` sets them apart from those of a session's others."""
 
-    def __init__(self, session_id: str) -> None:
-        self._prefix = f"event_{session_id.removeprefix('sess_')}_"
+    def __init__(self, session_id: str, attachment: int = 0) -> None:
+        self._prefix = f"event_{session_id.removeprefix('sess_')}_{attachment:x}_"
         self._count = 0
+
+    @property
+    def next_number(self) -> int:
+        return self._count + 1
 
     def encode(self, event: ServerEvent) -> bytes:
         self._count += 1

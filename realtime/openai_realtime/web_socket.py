@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from realtime.errors import Refusal
 from realtime.openai_realtime.wire import Ended
@@ -20,6 +20,8 @@ class WebSocketWire:
                 return message.data
             case WSMsgType.BINARY:
                 raise Refusal("message: expected text, got binary", code="invalid_json")
+            case WSMsgType.CLOSE:
+                raise Ended(reason="the client closed the connection", left=message.data == WSCloseCode.OK)
             case _:
                 raise Ended
 

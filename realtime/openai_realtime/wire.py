@@ -5,12 +5,13 @@ from typing import Protocol
 
 class Ended(Exception):
     """The connection is over. `code` is the WebSocket close code that says so; None: the client has gone, nothing can be said to
-    it any more."""
+    it any more. `left`: it has said goodbye, and will not come back."""
 
-    def __init__(self, code: int | None = None, reason: str = "the client has gone") -> None:
+    def __init__(self, code: int | None = None, reason: str = "the client has gone", *, left: bool = False) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
+        self.left = left
 
 
 class Wire(Protocol):

@@ -1,57 +1,63 @@
-"""One call: a peer, its media and its session, from the offer to the end. The transport's one funnel."""
+"""One call: a peer, its media and its session's attachment, from the offer to the end. The transport's one funnel."""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import NoReturn
 
+import msgspec
+
 from realtime.context import AppContext
-from realtime.errors import SERVER, ErrorBody, Refusal
+from realtime.errors import SERVER, Refusal, refusal
 from realtime.media.call_codecs import Voice
-from realtime.openai_realtime import server_events
 from realtime.openai_realtime.connection import Connection
-from realtime.openai_realtime.server_events import ServerEvent
+from realtime.openai_realtime.opening import not_held
 from realtime.openai_realtime.session_config import WireSession
+from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
 from realtime.webrtc.channel_wire import ChannelWire, Mailbox
 from realtime.webrtc.loudspeaker import Loudspeaker
 from realtime.webrtc.microphone import Microphone
 from realtime.webrtc.offer import Offer
+from realtime.webrtc.outlet import Outlet
 from realtime.webrtc.pacer import Pacer
 from realtime.webrtc.peer import Peer
-from realtime.webrtc.playout import Playout
 from realtime.webrtc.trickle import Fragment, check_session
 from realtime.webrtc.turn import with_relay
 from sessions.commands import AppendAudio, CommandRefused
-from sessions.manager import SeatRefused
-from sessions.voice import VoiceSession
+from sessions.manager import ResumeRefused, SeatRefused
+from sessions.playout import Playout, Spawn
+from sessions.voice_sessions import Attached
 
 log = logging.getLogger(__name__)
 
-MAX_NOTICES = 64
-"""What the playout tells the client. Overflow policy: refuse; a client that takes none of so many has other troubles."""
 SEAT_RETRY_S = 5
 
 
-class Call:
-    """`answer` gets the SDP answer, or the Refusal. Cancel it when nobody waits for it any more."""
+class Return(msgspec.Struct, frozen=True):
+    """To the session that gave `token`, with what `patch` changes of it."""
 
-    def __init__(self, context: AppContext, call_id: str, offer: Offer, config: WireSession) -> None:
+    token: str
+    patch: SessionPatch
+
+
+class Call:
+    """`session`: what a new one begins with, or the one to come back to. `answer` gets the SDP answer, or the Refusal. Cancel it
+    when nobody waits for it any more."""
+
+    def __init__(self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return) -> None:
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._context = context
         self._call_id = call_id
         self._offer = offer
-        self._config = config
+        self._wanted = session
         self._hung_up = asyncio.Event()
-        self._notices: asyncio.Queue[ServerEvent] = asyncio.Queue(MAX_NOTICES)
         self._mailbox = Mailbox()
-        self._tasks = asyncio.TaskGroup()
-        playout = Playout(self._playback_started, self._playback_stopped, context.metrics.slots_dry.inc)
-        self._loudspeaker = Loudspeaker(context.call_media, playout, self._spawn, self._sound_lost, self._voice)
         sound = offer.sound
         self._microphone = Microphone(context.call_media, sound.codec)
-        pacer = Pacer(playout, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
+        self._outlet = Outlet(self._voice, lambda: self._peer.silent_s())
+        pacer = Pacer(self._outlet, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
         settings = with_relay(context.settings.webrtc, context.turn)
         self._peer = Peer(settings, pacer, self._microphone.arrived, self._mailbox.arrived)
 
@@ -64,14 +70,18 @@ class Call:
         await self._peer.add_candidates(fragment.candidates)
 
     async def run(self) -> None:
-        """Until one side ends it. Then nothing of it is left."""
+        """Until one side ends it. Then nothing of it is left, but for a session that waits for its client."""
         refused = Refusal("the server failed; its log tells how", status=500, type=SERVER, code="internal_error")
         try:
             await self._talk()
         except SeatRefused as full:
             refused = Refusal(str(full), status=503, code="session_limit_reached", type=SERVER, retry_after_s=SEAT_RETRY_S)
-        except Refusal as refusal:
-            refused = refusal
+        except ResumeRefused as unknown:
+            refused = not_held(unknown)
+        except CommandRefused as wish:
+            refused = refusal(wish)
+        except Refusal as said:
+            refused = said
         except Ended as ended:
             log.info("the call ends: %s", ended.reason)
         except Exception:
@@ -82,44 +92,73 @@ class Call:
                 self.answer.set_exception(refused)
 
     async def _talk(self) -> None:
-        sessions = self._context.voice_sessions
-        async with sessions.open(self._config.config, self._loudspeaker) as (session, attachment):
-            answer = await self._peer.answer(self._offer)
-            if self.answer.cancelled():
-                raise Ended(reason="the client left before it was answered")
-            self.answer.set_result(answer)
-            log.info("call %s is answered", self._call_id)
-            await self._converse(session, attachment.session_id)
+        async with self._attachment() as attached:
+            try:
+                connection = await self._connection(attached)
+                answer = await self._peer.answer(self._offer)
+                if self.answer.cancelled():
+                    raise Ended(reason="the client left before it was answered")
+                self.answer.set_result(answer)
+                log.info("call %s is answered", self._call_id)
+                await self._converse(attached, connection)
+            finally:
+                if self._is_over():
+                    attached.leave()
 
-    async def _converse(self, session: VoiceSession, session_id: str) -> None:
+    def _attachment(self) -> AbstractAsyncContextManager[Attached]:
+        sessions = self._context.voice_sessions
+        if isinstance(self._wanted, Return):
+            return sessions.resume(self._wanted.token, self._loudspeaker)
+        return sessions.open(self._wanted.config, self._loudspeaker)
+
+    def _is_over(self) -> bool:
+        """Nobody will come back: the client said goodbye, or had never come."""
+        never_came = not isinstance(self._wanted, Return) and not self._peer.connected.is_set()
+        return self._hung_up.is_set() or self._peer.end == "left" or never_came
+
+    def _loudspeaker(self, before: Playout | None, spawn: Spawn) -> Playout:
+        codec = self._offer.sound.codec
+        speaker = before if isinstance(before, Loudspeaker) and before.codec == codec else None
+        if speaker is None:
+            speaker = Loudspeaker(self._context.call_media, spawn, self._context.metrics.slots_dry.inc, codec)
+        speaker.plug(self._outlet)
+        self._speaker = speaker
+        return speaker
+
+    async def _connection(self, attached: Attached) -> Connection:
+        """Raises Refusal and CommandRefused when a client that returns wants its session to be what it cannot be."""
         wire = ChannelWire(self._peer, self._mailbox, self._call_id)
-        connection = Connection(self._context, wire, session, session_id, self._config, self._loudspeaker)
+        if not isinstance(self._wanted, Return):
+            return Connection(self._context, wire, attached, self._wanted, self._speaker)
+        connection = Connection(self._context, wire, attached, self._context.known_sessions.of(attached.session), self._speaker)
+        if self._wanted.patch != SessionPatch():
+            await connection.configure(self._wanted.patch)
+        return connection
+
+    async def _converse(self, attached: Attached, connection: Connection) -> NoReturn:
         ended = Ended()
         try:
-            async with self._tasks:
+            async with asyncio.TaskGroup() as tasks:
                 for work in (
                     self._obey_and_tell(connection),
-                    self._hear(session),
+                    self._hear(attached),
                     self._tell_notices(connection),
                     self._connect_in_time(),
                     self._until_closed(),
                     self._until_hung_up(),
                 ):
-                    self._tasks.create_task(work)
+                    tasks.create_task(work)
         except* Ended as group:
             ended = next(end for end in group.exceptions if isinstance(end, Ended))
         raise ended
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        return self._tasks.create_task(work)
-
     async def _obey_and_tell(self, connection: Connection) -> NoReturn:
         raise await connection.run()
 
-    async def _hear(self, session: VoiceSession) -> None:
+    async def _hear(self, attached: Attached) -> None:
         async def append(pcm: bytes) -> None:
             with contextlib.suppress(CommandRefused):  # a full buffer: a microphone cannot be told to wait
-                await session.handle(AppendAudio(pcm))
+                await attached.handle(AppendAudio(pcm))
 
         await self._peer.connected.wait()
         with self._context.metrics.hearing.of_call(self._microphone.statistics):
@@ -130,7 +169,7 @@ class Call:
 
     async def _tell_notices(self, connection: Connection) -> NoReturn:
         while True:
-            await connection.say(await self._notices.get())
+            await connection.say(await self._outlet.notices.get())
 
     async def _connect_in_time(self) -> None:
         began_at, limit_s = self._context.clock(), self._context.settings.webrtc.connect_timeout_s
@@ -143,22 +182,8 @@ class Call:
 
     async def _until_closed(self) -> NoReturn:
         await self._peer.ended()
-        raise Ended
+        raise Ended(reason=f"the connection ended: {self._peer.end}")
 
     async def _until_hung_up(self) -> NoReturn:
         await self._hung_up.wait()
         raise Ended(reason="the client hung up")
-
-    def _playback_started(self, response_id: str) -> None:
-        self._notify(server_events.PlaybackStarted(response_id=response_id))
-
-    def _playback_stopped(self, response_id: str) -> None:
-        self._notify(server_events.PlaybackStopped(response_id=response_id))
-
-    def _sound_lost(self, message: str) -> None:
-        log.warning("%s", message)
-        self._notify(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="sound_lost")))
-
-    def _notify(self, notice: ServerEvent) -> None:
-        with contextlib.suppress(asyncio.QueueFull):
-            self._notices.put_nowait(notice)

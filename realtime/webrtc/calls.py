@@ -8,7 +8,7 @@ from engines import logs
 from realtime.context import AppContext
 from realtime.errors import Refusal, shown
 from realtime.openai_realtime.session_config import WireSession
-from realtime.webrtc.call import Call
+from realtime.webrtc.call import Call, Return
 from realtime.webrtc.offer import Offer
 from sessions.voice_sessions import new_id
 
@@ -41,10 +41,10 @@ class Calls:
                 task.cancel()
             await asyncio.gather(*stuck, return_exceptions=True)
 
-    async def open(self, offer: Offer, config: WireSession) -> tuple[str, str]:
+    async def open(self, offer: Offer, session: WireSession | Return) -> tuple[str, str]:
         """The id of a new call, and the SDP answer to `offer`. Raises Refusal."""
         call_id = new_id("rtc")
-        call = Call(self._context, call_id, offer, config)
+        call = Call(self._context, call_id, offer, session)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
         self._calls[call_id] = _Running(call, task)
         task.add_done_callback(lambda _: self._calls.pop(call_id))

@@ -10,6 +10,7 @@ from realtime.errors import Refusal, shown
 from realtime.health import check_open
 from realtime.openai_realtime.opening import check_query, default_session
 from realtime.openai_realtime.session_config import WireSession, apply
+from realtime.webrtc.call import Return
 from realtime.webrtc.call_body import SDP, read_call_body, read_fragment_body
 from realtime.webrtc.calls import Calls
 from realtime.webrtc.offer import Offer, read_offer
@@ -58,8 +59,9 @@ async def create(request: web.Request) -> web.Response:
     check_open(context)
     body = await read_call_body(request)
     offer = read_offer(body.sdp)
-    config = apply(_beginning(context, offer), body.session, context.catalogue)
-    call_id, answer = await request.app[CALLS].open(offer, config)
+    config, token = apply(_beginning(context, offer), body.session, context.catalogue), request.query.get("resume")
+    session = config if token is None else Return(token, body.session)
+    call_id, answer = await request.app[CALLS].open(offer, session)
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)
     _link_servers(response, context)

@@ -3,16 +3,22 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from realtime.media.call_codecs import CallCodec
 from realtime.media.opus_frames import FRAME_MS
 from realtime.webrtc.codec_facts import FACTS
 from realtime.webrtc.packets import Outgoing
-from realtime.webrtc.playout import Playout
 
 SLOT_S = FRAME_MS / 1000
 PAUSE_SLOTS = 20
 """Where silence need not be sent, one packet in 400 ms says that the call goes on (RFC 7587, 3.1.3)."""
+
+
+class Slots(Protocol):
+    def next(self) -> bytes | None:
+        """What is played in this slot of 20 ms; None: nothing."""
+        ...
 
 
 class Pacer:
@@ -24,7 +30,7 @@ class Pacer:
 
     def __init__(
         self,
-        playout: Playout,
+        playout: Slots,
         skipped: Callable[[float], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,

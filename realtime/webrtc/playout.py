@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from realtime.media.opus_frames import FRAME_MS
 from sessions.playout import SILENT_DB, Heard
@@ -12,6 +13,8 @@ MAX_PACKETS = 15_000
 MAX_HOLD_SLOTS = 100
 """Whoever holds confirms or denies; a hold that nobody has ended after two seconds ends by itself."""
 LEVEL_SLOTS = 100
+KEPT_SLOTS = 150
+"""A client is lost after 2.5 s without a sign of life; what was sent to it meanwhile can be played again, 1 MB in 100 calls."""
 
 
 class _Answer:
@@ -20,12 +23,23 @@ class _Answer:
         self.packets: deque[bytes] = deque()
         self.levels: deque[float] = deque()
         self.played = 0
+        self.announced = False
         self.complete = False
+
+
+class _Played(NamedTuple):
+    """One slot. `number` counts the packets of its answer from 0."""
+
+    response_id: str
+    item_id: str
+    number: int
+    packet: bytes
+    level: float
 
 
 class Playout:
     """`started` and `stopped` are told the id of an answer when its first packet is taken and when its last one has been; `dry`
-    is told of each slot in between for which there is no sound yet."""
+    is told of each slot in between for which there is no sound yet. What is played again is told again."""
 
     def __init__(self, started: Callable[[str], None], stopped: Callable[[str], None], dry: Callable[[], None]) -> None:
         self._started = started
@@ -37,6 +51,7 @@ class Playout:
         self._room.set()
         self._held_slots: int | None = None
         self._levels: deque[float] = deque(maxlen=LEVEL_SLOTS)
+        self._played: deque[_Played | None] = deque(maxlen=KEPT_SLOTS)
 
     @property
     def has_floor(self) -> bool:
@@ -70,7 +85,12 @@ class Playout:
 
     def next(self) -> bytes | None:
         """The packet of this slot; None: silence."""
-        self._levels.append(SILENT_DB)
+        played = self._next()
+        self._played.append(played)
+        self._levels.append(SILENT_DB if played is None else played.level)
+        return None if played is None else played.packet
+
+    def _next(self) -> _Played | None:
         if self._held():
             return None
         response_id, answer = next(iter(self._in_turn()), ("", None))
@@ -80,15 +100,37 @@ class Playout:
             if answer.played:
                 self._dry()
             return None
-        if answer.played == 0:
+        if not answer.announced:
+            answer.announced = True
             self._started(response_id)
-        packet = answer.packets.popleft()
+        level = answer.levels.popleft() if answer.levels else SILENT_DB
+        played = _Played(response_id, answer.item_id, answer.played, answer.packets.popleft(), level)
         answer.played += 1
-        self._levels[-1] = answer.levels.popleft() if answer.levels else SILENT_DB
         self._waiting -= 1
         self._room.set()
         self._leave_if_over(response_id, answer)
-        return packet
+        return played
+
+    def rewind(self, unheard_s: float) -> None:
+        """What was played in the last `unheard_s`, three seconds at most, was never heard: it is played again, unless it was
+        cleared. All before that was heard."""
+        for answer in self._answers.values():
+            answer.announced = False
+        for _ in range(min(int(unheard_s * 1000) // FRAME_MS, len(self._played))):
+            if (played := self._played.pop()) is not None:
+                self._take_back(played)
+        self._played.clear()
+
+    def _take_back(self, played: _Played) -> None:
+        answer = self._answers.get(played.response_id)
+        if answer is None:
+            answer = self._answers[played.response_id] = _Answer(played.item_id)
+            answer.complete = True
+        self._answers.move_to_end(played.response_id, last=False)
+        answer.packets.appendleft(played.packet)
+        answer.levels.appendleft(played.level)
+        answer.played = played.number
+        self._waiting += 1
 
     def hold(self) -> None:
         if self._held_slots is None:
@@ -102,6 +144,7 @@ class Playout:
             Heard(response_id, answer.item_id, answer.played * FRAME_MS) for response_id, answer in self._answers.items()
         )
         self._answers.clear()
+        self._played.clear()
         self._waiting = 0
         self._room.set()
         self.resume()
@@ -128,5 +171,5 @@ class Playout:
     def _leave_if_over(self, response_id: str, answer: _Answer) -> None:
         if answer.complete and not answer.packets:
             del self._answers[response_id]
-            if answer.played:
+            if answer.announced:
                 self._stopped(response_id)

@@ -20,6 +20,7 @@ from realtime.server import seats
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate
 from sessions.settings import SessionLimits, VoiceSettings
+from sessions.states import State
 from sessions.voice_sessions import VoiceSessions
 from strict_client import StrictClient
 
@@ -120,6 +121,15 @@ class Edge:
         async with asyncio.timeout(10):
             while self.graph.open_requests or self.context.seats.sessions():  # noqa: ASYNC110 (seats ring no bell)
                 await asyncio.sleep(0)
+
+    async def left_alone(self) -> None:
+        """Until the graph holds nothing, and every session, if there is one, waits for its client."""
+        async with asyncio.timeout(10):
+            while self.graph.open_requests or not self.all_detached():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+    def all_detached(self) -> bool:
+        return all(session.state is State.DETACHED for session in self.context.seats.sessions())
 
 
 ServeEdge: TypeAlias = Callable[..., Coroutine[None, None, Edge]]

@@ -10,6 +10,7 @@ class FakePlayout:
         self.told: list[str] = []
         self.unfinished: tuple[Heard, ...] = ()
         """What the next `clear` finds in it."""
+        self.waits = True
         self.played_levels: list[float] = []
 
     @property
@@ -26,6 +27,10 @@ class FakePlayout:
         self.told.append("clear")
         cleared, self.unfinished = self.unfinished, ()
         return cleared
+
+    def detach(self) -> bool:
+        self.told.append("detach")
+        return self.waits
 
     def levels(self) -> Sequence[float]:
         return self.played_levels

@@ -11,6 +11,7 @@ from sessions.conversation import Conversation
 from sessions.event_queue import EventQueue
 from sessions.events import AudioCleared, ItemDeleted
 from sessions.items import InputText, Item
+from sessions.resync import told
 from sessions.stop_scope import StopScope
 
 
@@ -36,7 +37,7 @@ def test_the_buffer_knows_when_a_sample_came() -> None:
 
 
 async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None:
-    queue = EventQueue(2)
+    queue = EventQueue(2, told)
     await queue.put(ItemDeleted("1"))
     await queue.put(AudioCleared())
     third = asyncio.create_task(queue.put(ItemDeleted("3")))
@@ -45,7 +46,7 @@ async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None
     assert queue.drop(lambda event: isinstance(event, AudioCleared)) == [AudioCleared()]
     await third
     queue.close()
-    assert [event async for event in queue] == [ItemDeleted("1"), ItemDeleted("3")]
+    assert [event async for event in queue.read()] == [ItemDeleted("1"), ItemDeleted("3")]
 
 
 async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:

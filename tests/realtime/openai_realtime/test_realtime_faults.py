@@ -118,7 +118,7 @@ async def test_a_message_beyond_all_limits_ends_its_own_connection_only(serve_ed
         await client.send_raw("x" * 100_001)
         assert await client.closed() == 1009
         await alive(other)
-    await edge.idle()
+    await edge.left_alone()
 
 
 async def test_nothing_is_lost_of_many_small_appends(edge: Edge) -> None:
@@ -143,6 +143,21 @@ async def test_pings_are_answered_while_a_command_takes_long(edge: Edge) -> None
         await client.send("input_audio_buffer.clear")
         gate.release()
         await client.until("response.done")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(120)
+async def test_an_inference_of_a_minute_costs_an_impatient_client_nothing(edge: Edge) -> None:
+    """N5: it pings every second and gives an answer half of one."""
+    gate = edge.graph.hold_submit("thinker")
+    async with edge.http.ws_connect(f"{edge.url}/v1/realtime", heartbeat=1.0) as socket:
+        client = StrictClient(socket)
+        await client.write("Hello")
+        await client.send("response.create")
+        asyncio.get_running_loop().call_later(60, gate.release)
+        while (event := strict_event((await socket.receive()).data))["type"] != "response.done":
+            pass
+        assert event["response"]["status"] == "completed"
 
 
 async def test_an_unknown_model_is_refused_before_the_upgrade(edge: Edge) -> None:
@@ -187,12 +202,11 @@ async def test_a_stage_that_failed_for_good_closes_no_door(serve_edge: ServeEdge
         await alive(client)
 
 
-@pytest.mark.parametrize("last", ["call_id=c", "resume=t&last_seq=3"])
-async def test_nothing_can_be_resumed_yet(edge: Edge, last: str) -> None:
-    async with edge.http.get(f"{edge.url}/v1/realtime?{last}") as answer:
+async def test_a_session_has_one_connection(edge: Edge) -> None:
+    async with edge.http.get(f"{edge.url}/v1/realtime?call_id=c") as answer:
         assert answer.status == 400
         error = (await answer.json())["error"]
-    assert (error["code"], error["param"]) == ("unsupported", last.partition("=")[0])
+    assert (error["code"], error["param"]) == ("unsupported", "call_id")
 
 
 async def test_a_full_server_says_so_and_closes_with_1013(serve_edge: ServeEdge) -> None:
@@ -217,7 +231,7 @@ async def test_a_draining_server_announces_its_end(edge: Edge) -> None:
         async with edge.socket():
             pass
     assert refused.value.status == 503
-    await edge.idle()
+    await edge.left_alone()
 
 
 async def test_an_unforeseen_failure_ends_in_one_funnel(edge: Edge, caplog: pytest.LogCaptureFixture) -> None:
@@ -267,7 +281,7 @@ async def test_a_silent_peer_is_let_go(serve_edge: ServeEdge) -> None:
     async with asyncio.timeout(10), edge.http.ws_connect(f"{edge.url}/v1/realtime", autoping=False) as client:
         while (await client.receive()).type not in ends:
             pass
-    await edge.idle()
+    await edge.left_alone()
 
 
 MANUAL = {"audio": {"input": {"turn_detection": None}}}

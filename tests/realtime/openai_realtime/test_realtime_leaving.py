@@ -13,7 +13,7 @@ import pytest
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import silence, tone
 from realtime.settings import ServerSettings
-from sessions.settings import VoiceSettings
+from sessions.settings import SessionLimits, VoiceSettings
 from strict_client import StrictClient, alive
 
 QUESTION = {"role": "user", "content": [{"type": "input_text", "text": "x"}]}
@@ -51,7 +51,7 @@ async def test_a_client_that_leaves_in_any_phase_leaves_nothing_behind(edge: Edg
             await reset(http, client)
         else:
             await client.socket.close()
-    await edge.idle()
+    await (edge.left_alone() if how == "reset" else edge.idle())
     async with edge.connect() as client:
         await alive(client)
 
@@ -70,10 +70,12 @@ async def test_a_reset_in_the_middle_of_an_append(edge: Edge) -> None:
     writer.write(struct.pack("!BBQ", 0x81, 0x80 | 127, len(message)) + bytes(4) + message[:1_000].encode())
     await edge.graph.wait_for(lambda: bool(edge.graph.of("vad")))
     writer.transport.abort()
-    await edge.idle()
+    await edge.left_alone()
 
 
-async def test_coming_and_going_leaves_tasks_and_descriptors_at_their_base(edge: Edge) -> None:
+async def test_coming_and_going_leaves_tasks_and_descriptors_at_their_base(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(limits=SessionLimits(maximum_sessions=2))
+
     async def come_and_go(count: int) -> tuple[int, int]:
         for number in range(count):
             async with aiohttp.ClientSession() as http, Edge(edge.context, edge.graph, edge.url, http).socket() as client:
@@ -81,7 +83,7 @@ async def test_coming_and_going_leaves_tasks_and_descriptors_at_their_base(edge:
                     await client.append(tone(400))
                 if number % 2:
                     await reset(http, client)
-        await edge.idle()
+        await edge.left_alone()
         return len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd"))
 
     tasks, descriptors = await come_and_go(10)
@@ -120,7 +122,7 @@ async def test_a_client_that_takes_nothing_is_cut_off_with_what_it_was_sent(serv
         writer.write(struct.pack("!BBH", 0x81, 0x80 | 126, len(message)) + bytes(4) + message)
     async with asyncio.timeout(20):
         await edge.graph.wait_for(lambda: bool(edge.graph.of("thinker")))
-        await edge.idle()
+        await edge.left_alone()
         # A polite close would wait for the client to read: only its own end of the connection may be left.
         while len(os.listdir("/proc/self/fd")) > before + 1:  # noqa: ASYNC110 (descriptors ring no bell)
             await asyncio.sleep(0)

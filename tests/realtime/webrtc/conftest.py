@@ -16,7 +16,7 @@ async def media() -> AsyncIterator[MediaClient]:
 
 @pytest_asyncio.fixture
 async def edge(serve_edge: ServeEdge, media: MediaClient) -> AsyncIterator[Edge]:
-    """Afterwards every seat is free and the graph holds nothing."""
+    """Afterwards the graph holds nothing, and no session is in use."""
     edge = await serve_edge(call_media=media)
     yield edge
-    await edge.idle()
+    await edge.left_alone()

@@ -183,7 +183,7 @@ async def test_a_fault_of_ours_in_the_sender_ends_the_call_and_is_logged_once(
     async with RtcClient() as client:
         await client.call(edge.http, edge.url)
         await client.closed.wait()
-        await edge.idle()
+        await edge.left_alone()
     failures = [record for record in caplog.records if record.exc_info is not None]
     assert [record.getMessage() for record in failures] == ["a call failed"]
     assert "no clock" in caplog.text

@@ -1,0 +1,42 @@
+"""One call, as far as the loudspeaker of its session needs it: where sound comes out, and whom to tell what is played."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from realtime.errors import SERVER, ErrorBody
+from realtime.media.call_codecs import Voice
+from realtime.openai_realtime import server_events
+from realtime.openai_realtime.server_events import ServerEvent
+from realtime.webrtc.playout import Playout
+
+MAX_NOTICES = 64
+"""Overflow policy: refuse; a client that takes none of so many has other troubles."""
+
+
+class Outlet:
+    """`voice` says how an answer that begins now is encoded, `silent_s` for how long the client has given no sign of life.
+    `notices` are for the client. Silent while it has no `playout`: its loudspeaker is not plugged in yet, or elsewhere now."""
+
+    def __init__(self, voice: Callable[[], Voice], silent_s: Callable[[], float]) -> None:
+        self.voice = voice
+        self.silent_s = silent_s
+        self.notices: asyncio.Queue[ServerEvent] = asyncio.Queue(MAX_NOTICES)
+        self.playout: Playout | None = None
+
+    def next(self) -> bytes | None:
+        """The packet of this slot; None: silence."""
+        return None if self.playout is None else self.playout.next()
+
+    def started(self, response_id: str) -> None:
+        self._tell(server_events.PlaybackStarted(response_id=response_id))
+
+    def stopped(self, response_id: str) -> None:
+        self._tell(server_events.PlaybackStopped(response_id=response_id))
+
+    def lost(self, message: str) -> None:
+        self._tell(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="sound_lost")))
+
+    def _tell(self, notice: ServerEvent) -> None:
+        with contextlib.suppress(asyncio.QueueFull):
+            self.notices.put_nowait(notice)
