@@ -2,7 +2,8 @@
 
     tests/run bench bargein [--short]
 
-Prints one JSON object as its last line. Times in milliseconds; `premature` is a fraction of 1.
+Prints one JSON object as its last line, and fails when anything stale was heard. Times in milliseconds; `premature` is a fraction
+of 1.
 
 `wire` and `stale_samples` are about the path of the sound: a whole server with the real voice activity, whose answers are tones,
 made at once (fakes/fast_voice.py), one pitch for each, so that a sample tells which answer it is of. `speaker`, `turn`,
@@ -12,6 +13,7 @@ the sound.
 
 import argparse
 import asyncio
+import sys
 import time
 from itertools import cycle, islice
 from typing import Any
@@ -109,6 +111,8 @@ async def main() -> None:
     result = await measure(plan)
     note(f"measured in {time.monotonic() - started:.0f} s")
     print(msgspec.json.encode(result).decode())
+    if result["stale_samples"]:
+        sys.exit("a cut answer was heard again")
 
 
 if __name__ == "__main__":

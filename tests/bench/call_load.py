@@ -4,8 +4,8 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import aiohttp
@@ -105,10 +105,11 @@ async def _talking(server: Server, calls: int, packets: Sequence[bytes]) -> Asyn
     locations: list[str] = []
     async with aiohttp.ClientSession() as http:
         try:
-            for line in lines:
-                locations.append(await line.connect(http, server.url))
-                line.start(draw.uniform(0, SLOT_S))
-            yield lines
+            with _on_the_last_core():
+                for line in lines:
+                    locations.append(await line.connect(http, server.url))
+                    line.start(draw.uniform(0, SLOT_S))
+                yield lines
         finally:
             for line in lines:
                 await line.close()
@@ -139,6 +140,12 @@ def _parts(gateway: int) -> _Parts:
     return _Parts(gateway, titles.get("antiphon calls"), workers)
 
 
-def stay_on_the_last_core() -> None:
-    """The clients leave the server the rest."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+@contextmanager
+def _on_the_last_core() -> Generator[None]:
+    """The clients leave the server the rest. Not while a server is started: it would inherit this."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)

@@ -8,7 +8,7 @@ clients keep to the last core. Lateness is what the kernel says about each packe
 
 `cpu_ms_per_frame`: of the gateway, for 20 ms of one call, with people and answers taking turns; `_aiortc`: of stock aiortc that
 echoes, with its codec in the same process; `calls_per_core`: how many fill three quarters of a core. `_plain`: without real-time
-priority.
+priority. What loss does: bench/lossy.py.
 """
 
 import argparse
@@ -18,9 +18,10 @@ from typing import Any
 
 import msgspec
 
-from bench.call_load import Cost, cost_of, speech, stay_on_the_last_core
+from bench.call_load import Cost, cost_of, speech
 from bench.comeback import comebacks
 from bench.fast_server import fast_server
+from bench.lossy import hearing_through_loss
 from bench.stock_peer import stock_peer
 from bench.voice import note
 from recordings import spoken_commands
@@ -56,7 +57,9 @@ async def measure(plan: Plan) -> dict[str, Any]:
     async with stock_peer() as server:
         stock = await cost_of(server, plan.crowds[0], plan.settle_s, plan.seconds, packets)
         note(f"stock aiortc {stock}")
-    return {**figures(crowds, plain, stock), **again.figures()}
+    lossy = await hearing_through_loss(short=plan is SHORT)
+    note(f"loss {lossy}")
+    return {**lossy, **figures(crowds, plain, stock), **again.figures()}
 
 
 def figures(crowds: list[Cost], plain: Cost, stock: Cost) -> dict[str, Any]:
@@ -79,7 +82,6 @@ async def main() -> None:
     options.add_argument("--short", action="store_true")
     plan = SHORT if options.parse_args().short else FULL
     started = time.monotonic()
-    stay_on_the_last_core()
     result = await measure(plan)
     note(f"measured in {time.monotonic() - started:.0f} s")
     print(msgspec.json.encode(result).decode())

@@ -35,13 +35,14 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def running_server(*arguments: str) -> AsyncGenerator[Server, None]:
-    """`antiphon serve` on a free port with the default deployment; ready when /readyz says so, stopped by SIGTERM."""
+async def running_server(*arguments: str, python_path: str = "") -> AsyncGenerator[Server, None]:
+    """`antiphon serve` on a free port with the default deployment; ready when /readyz says so, stopped by SIGTERM. Its processes
+    find modules in `python_path`, too."""
     port = free_port()
     started = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "realtime.cli", "serve", "--port", str(port), *arguments, stdout=sys.stderr, env=dict(os.environ)
-    )
+    command = (sys.executable, "-m", "realtime.cli", "serve", "--port", str(port), *arguments)
+    environment = os.environ | ({"PYTHONPATH": python_path} if python_path else {})
+    process = await asyncio.create_subprocess_exec(*command, stdout=sys.stderr, env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
         await _until_ready(url, process)

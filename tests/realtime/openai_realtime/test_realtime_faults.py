@@ -16,7 +16,7 @@ from fakes.graph import silence, tone
 from realtime.openai_realtime.client_events import KNOWN_TYPES
 from realtime.settings import ServerSettings
 from sessions.settings import SessionLimits
-from strict_client import alive
+from strict_client import StrictClient, alive, strict_event
 
 
 @pytest.mark.parametrize(
