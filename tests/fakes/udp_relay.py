@@ -7,11 +7,13 @@ async with UdpRelay() as relay, RtcClient(relay=relay) as client:
     relay.loss = 0.3                         # share of the datagrams that is lost, each way
     await relay.move()                       # the server sees the client at another port, as behind a NAT that forgot
     await relay.passed(10)                   # until so many more have gone from the client to the server
+    relay.inject(relay.sent[-1])             # as if the client had sent it now: `sent` are its last datagrams
 """
 
 import asyncio
 import random
 import re
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -27,7 +29,9 @@ class UdpRelay:
         self._chance = random.Random(seed)
         self._client: tuple[str, int] | None = None
         self._server: tuple[str, int] | None = None
-        self._passed = 0
+        self._passed = self._returned = 0
+        self._knocked = False
+        self.sent: deque[bytes] = deque(maxlen=64)
         self._news = asyncio.Event()
 
     async def __aenter__(self) -> "UdpRelay":
@@ -50,8 +54,7 @@ class UdpRelay:
         found = _LOOPBACK.search(answer)
         assert found is not None, answer
         self._server = ("127.0.0.1", int(found[1]))
-        port = self._front.get_extra_info("sockname")[1]
-        here = f"a=candidate:relay 1 udp 2130706431 127.0.0.1 {port} typ host\r\n"
+        here = f"a=candidate:relay 1 udp 2130706431 127.0.0.1 {self.port} typ host\r\n"
         return _CANDIDATE.sub("", answer).replace("a=end-of-candidates\r\n", here + "a=end-of-candidates\r\n")
 
     def cut(self) -> None:
@@ -67,23 +70,55 @@ class UdpRelay:
     async def passed(self, count: int) -> None:
         until = self._passed + count
         while self._passed < until:
-            self._news.clear()
-            await self._news.wait()
+            await self._more()
+
+    async def returned(self, count: int) -> None:
+        """Until so many more have gone from the server to the client."""
+        until = self._returned + count
+        while self._returned < until:
+            await self._more()
+
+    async def knocked(self) -> None:
+        """Until the server has sent something this way, and be it in vain."""
+        while not self._knocked:
+            await self._more()
+
+    @property
+    def port(self) -> int:
+        """Where the client sends to."""
+        return self._front.get_extra_info("sockname")[1]
+
+    @property
+    def back_port(self) -> int:
+        """Where the server sees the client."""
+        return self._back.get_extra_info("sockname")[1]
+
+    @property
+    def server(self) -> tuple[str, int]:
+        assert self._server is not None, "there is no answer yet"
+        return self._server
 
     def inject(self, data: bytes) -> None:
-        """Into what comes from the client."""
         self._back.sendto(data, self._server)
 
     def _to_server(self, data: bytes, address: tuple[str, int]) -> None:
         self._client = address
+        self.sent.append(data)
         if self._passes():
             self._back.sendto(data, self._server)
             self._passed += 1
             self._news.set()
 
     def _to_client(self, data: bytes, address: tuple[str, int]) -> None:
+        self._knocked = self._knocked or address == self._server
         if self._client is not None and self._passes():
             self._front.sendto(data, self._client)
+            self._returned += 1
+        self._news.set()
+
+    async def _more(self) -> None:
+        self._news.clear()
+        await self._news.wait()
 
     def _passes(self) -> bool:
         return not self.is_cut and self._chance.random() >= self.loss
