@@ -12,6 +12,7 @@ from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
 from sessions.settings import SessionLimits, VoiceSettings
 
+HIDDEN = "(hidden)"
 DEFAULT_FILE = Path(__file__).parent.parent / "deploy" / "voice.yaml"
 
 
@@ -35,11 +36,11 @@ def load(file: Path = DEFAULT_FILE) -> Deployment:
 
 
 def render(deployment: Deployment) -> str:
-    """The effective values, in the shape of the file that would set them."""
+    """The effective values, in the shape of the file that would set them; passwords are left out."""
     effective = {
         **_plain(deployment.graph),
         "session": _plain(deployment.limits) | _plain(deployment.voice),
-        "server": _plain(deployment.server),
+        "server": _plain(_without_passwords(deployment.server)),
     }
     return yaml.safe_dump(effective, sort_keys=False, allow_unicode=True)
 
@@ -54,6 +55,11 @@ def _session(file: Path, sections: Mapping[str, object]) -> tuple[VoiceSettings,
     limits = {key: value for key, value in values.items() if key in of_limits}
     voice = {key: value for key, value in values.items() if key in of_voice}
     return record(file, "session", voice, VoiceSettings), record(file, "session", limits, SessionLimits)
+
+
+def _without_passwords(server: ServerSettings) -> ServerSettings:
+    servers = tuple(msgspec.structs.replace(each, credential=each.credential and HIDDEN) for each in server.webrtc.ice_servers)
+    return msgspec.structs.replace(server, webrtc=msgspec.structs.replace(server.webrtc, ice_servers=servers))
 
 
 def _plain(settings: msgspec.Struct) -> dict[str, object]:

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 _URL = re.compile(
-    r"(?P<scheme>stun|turn|turns):(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>[0-9]{1,5}))?(?:\?transport=(?P<transport>udp|tcp))?"
+    r"(?P<scheme>stun|turn|turns):(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:\?transport=(?P<transport>udp|tcp))?"
 )
 _DEFAULT_PORTS = {"stun": 3478, "turn": 3478, "turns": 5349}
 _DEFAULT_TRANSPORTS: dict[str, Literal["udp", "tcp"]] = {"stun": "udp", "turn": "udp", "turns": "tcp"}
@@ -94,7 +95,7 @@ def _parsed(url: str) -> IceUrl | None:
     transport = "tcp" if match["transport"] == "tcp" else "udp" if match["transport"] else _DEFAULT_TRANSPORTS[scheme]
     if not 0 < port <= LAST_PORT or (scheme, match["transport"]) in {("stun", "tcp"), ("stun", "udp"), ("turns", "udp")}:
         return None
-    return IceUrl(scheme=scheme, host=match["host"], port=port, transport=transport)
+    return IceUrl(scheme=scheme, host=match["host"].strip("[]"), port=port, transport=transport)
 
 
 def _is_address(text: str) -> bool:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from realtime.deployment import load, render
 from realtime.webrtc.settings import IceUrl, WebRtcSettings
 
 
@@ -29,6 +30,9 @@ def test_nobody_is_asked_for_anything_by_default() -> None:
         ({"ice_servers": [{"url": "stun:example.org?transport=udp"}]}, "ice_servers: expected"),
         ({"ice_servers": [{"url": "stun:a"}, {"url": "stun:b"}]}, "ice_servers: expected at most one stun server"),
         ({"ice_servers": [{"url": "turn:a"}, {"url": "turns:b"}]}, "ice_servers: expected at most one turn server"),
+        ({"ice_servers": [{"url": "turn:a"}], "turn": {"urls": ["turn:b"]}}, "ice_servers: expected no TURN server beside"),
+        ({"turn": {"urls": ["stun:a"]}}, "turn.urls: expected turn:host"),
+        ({"turn": {"urls": ["turn:a"], "ttl_s": 0}}, "turn.ttl_s: expected more than 0, got 0"),
     ],
 )
 def test_a_mistake_is_named(values: dict[str, object], says: str) -> None:
@@ -42,8 +46,18 @@ def test_a_mistake_is_named(values: dict[str, object], says: str) -> None:
         ("stun:example.org", IceUrl(scheme="stun", host="example.org", port=3478, transport="udp")),
         ("turn:192.0.2.1:80?transport=tcp", IceUrl(scheme="turn", host="192.0.2.1", port=80, transport="tcp")),
         ("turn:example.org", IceUrl(scheme="turn", host="example.org", port=3478, transport="udp")),
+        ("turn:[2001:db8::1]:3479", IceUrl(scheme="turn", host="2001:db8::1", port=3479, transport="udp")),
         ("turns:example.org", IceUrl(scheme="turns", host="example.org", port=5349, transport="tcp")),
     ],
 )
 def test_a_url_has_its_defaults(url: str, parts: IceUrl) -> None:
     assert settings(ice_servers=[{"url": url}]).ice_servers[0].address == parts
+
+
+def test_passwords_are_not_printed() -> None:
+    servers = [{"url": "turn:example.org", "username": "me", "credential": "hush-hush"}, {"url": "stun:example.org"}]
+    deployment = load()
+    server = msgspec.structs.replace(deployment.server, webrtc=settings(ice_servers=servers))
+    printed = render(msgspec.structs.replace(deployment, server=server))
+    assert "hush-hush" not in printed
+    assert "credential: (hidden)" in printed
