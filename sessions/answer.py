@@ -114,8 +114,9 @@ class Answer:
     async def _deliver(self, delivery: Delivery) -> None:
         payload = delivery.payload
         if delivery.output != "text":
-            if "pcm" in payload.arrays and payload.arrays["pcm"].data:
-                self._clock.audio_came()
+            if "pcm" in payload.arrays:
+                if payload.arrays["pcm"].data:
+                    self._clock.audio_came()
                 await self._item.sound(payload)
             return
         if "finish_reason" in payload.attributes:

@@ -73,11 +73,12 @@ class OutputItem:
         await self._emit(TextDelta(self._response_id, self._item.id, text, self._is_spoken))
 
     async def sound(self, payload: Payload) -> None:
-        """One chunk of a speaking output: array `pcm`, attributes `clause`, `written_end`, `clause_final`."""
+        """One chunk of a speaking output: array `pcm`, which may be empty, attributes `clause`, `written_end`, `clause_final`."""
         pcm, place = bytes(payload.arrays["pcm"].data), payload.attributes
         begins_ms, duration_ms = self._spoken.duration_ms, len(pcm) / 2 / SAMPLES_PER_MS
         self._spoken.add(int(place["clause"]), int(place["written_end"]), duration_ms, bool(place["clause_final"]))
-        await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms))
+        if pcm:
+            await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms))
 
     async def close(self, status: ItemStatus) -> None:
         if not self._opened:

@@ -29,6 +29,8 @@ class Spoken:
             last = self._clauses[-1]
             last.written_end, last.end_ms, last.complete = written_end, self.duration_ms, complete
             return
+        if self._clauses:
+            self._clauses[-1].complete = True
         written_start = self._clauses[-1].written_end if self._clauses else 0
         self._clauses.append(Clause(clause, written_start, written_end, begun_ms, self.duration_ms, complete))
 

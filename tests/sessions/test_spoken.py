@@ -52,6 +52,20 @@ def test_an_incomplete_clause_is_cut_by_the_pace_of_speech() -> None:
     assert timeline.heard("one two three four five six seven eight ", 1_000) == "one two"
 
 
+def test_a_clause_is_over_when_the_next_one_begins() -> None:
+    timeline = Spoken(10.0)
+    timeline.add(0, 20, 3_000, complete=False)
+    timeline.add(1, 30, 1_000, complete=False)
+    assert timeline.heard("one two three four. five six seven", 3_500) == "one two three four. five"
+
+
+def test_the_mark_of_a_clauses_end_may_come_without_sound() -> None:
+    timeline = Spoken(1.0)
+    timeline.add(0, 19, 3_000, complete=False)
+    timeline.add(0, 19, 0, complete=True)
+    assert timeline.heard("one two three four. five", 3_000) == "one two three four."
+
+
 def test_trailing_space_belongs_to_the_last_word() -> None:
     timeline = Spoken(15.0)
     timeline.add(0, 4, 300, complete=True)
