@@ -42,7 +42,7 @@ def has_copy(packet: bytes) -> bool:
         return False
     silk_frames = max(_frame_ticks(packet[0] >> 3) // TICKS_PER_FRAME, 1)
     middle = packet[1] >> (7 - silk_frames) & 1
-    side = packet[1] >> (6 - 2 * silk_frames) & 1 if packet[0] & 4 and silk_frames < 3 else 0
+    side = packet[1] >> (6 - 2 * silk_frames) & 1 if packet[0] & 4 else 0
     return bool(middle or side)
 
 

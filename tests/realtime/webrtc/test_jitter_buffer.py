@@ -238,6 +238,45 @@ def test_a_burst_that_fills_the_buffer_loses_nothing() -> None:
     assert payloads(given_then) == [voice(place) for place in range(400) if place != 91]
 
 
+def test_a_hole_waits_for_its_time_however_many_have_come_after_it() -> None:
+    sent = stream(voices(20))
+    burst_s = sent[9].at_s
+    arrivals = [
+        Arrival(burst_s, packet) if 5 <= place < 9 else Arrival(at_s, packet) for place, (at_s, packet) in enumerate(sent)
+    ]
+    late = [
+        Arrival(burst_s + 0.015, packet) if place == 4 else Arrival(at_s, packet) for place, (at_s, packet) in enumerate(arrivals)
+    ]
+    assert payloads(played(buffer(), sorted(late))) == voices(20)
+
+
+@pytest.mark.parametrize(
+    ("before", "between"),
+    [(voice(0), [Lost(SLOT_SAMPLES), Silent(3 * SLOT_SAMPLES)]), (PAUSE, [Silent(3 * SLOT_SAMPLES), Lost(SLOT_SAMPLES)])],
+)
+def test_a_loss_lies_where_it_is_likely_to(before: bytes, between: list[Lost | Silent]) -> None:
+    """Two packets that a stall has brought together, one lost in between and four slots of time: after an announced pause the
+    lost one is that which ended it."""
+    first, second = AudioPacket(1, 0, before), AudioPacket(3, 5 * SLOT_TICKS, voice(1))
+    given_then = played(buffer(), [Arrival(1.0, first), Arrival(1.0, second)])
+    assert [one.sound for one in given_then] == [before, *between, voice(1)]
+
+
+def test_time_stamps_that_run_away_are_not_followed() -> None:
+    sent = [
+        Arrival(1 + place * SLOT_S, AudioPacket(place, place * (1 << 30) & 0xFFFF_FFFF, voice(place))) for place in range(500)
+    ]
+    given_then = played(buffer(), sent)
+    assert payloads(given_then) == voices(500)
+    assert filled(given_then) <= (500 * SLOT_S + 10) * 24_000
+
+
+def test_memory_is_flat_however_much_is_lost() -> None:
+    heard = buffer()
+    played(heard, without(stream(voices(30_000)), lambda place: place % 3 > 0))
+    assert len(pickle.dumps(heard)) < 5_000
+
+
 @pytest.mark.parametrize("jump", [MAX_STEP + 20, -MAX_STEP - 20, 20_000])
 def test_a_jump_is_a_new_stream_and_what_was_held_comes_first(jump: int) -> None:
     before = without(stream(voices(10)), lambda place: place == 8)
