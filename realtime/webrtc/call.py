@@ -43,15 +43,17 @@ class Return(msgspec.Struct, frozen=True):
 
 
 class Call:
-    """`session`: what a new one begins with, or the one to come back to. `answer` gets the SDP answer, or the Refusal. Cancel it
-    when nobody waits for it any more."""
+    """`session`: what a new one begins with, or the one to come back to. `held`: a client that closes its connection may come
+    back, as a page does that is loaded again; only a hang-up is a goodbye. `answer` gets the SDP answer, or the Refusal. Cancel
+    it when nobody waits for it any more."""
 
-    def __init__(self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return) -> None:
+    def __init__(self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return, *, held: bool) -> None:
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._context = context
         self._call_id = call_id
         self._offer = offer
         self._wanted = session
+        self._held = held
         self._hung_up = asyncio.Event()
         self._mailbox = Mailbox()
         sound = offer.sound
@@ -114,7 +116,8 @@ class Call:
     def _is_over(self) -> bool:
         """Nobody will come back: the client said goodbye, or had never come."""
         never_came = not isinstance(self._wanted, Return) and not self._peer.connected.is_set()
-        return self._hung_up.is_set() or self._peer.end == "left" or never_came
+        left = self._peer.end == "left" and not self._held
+        return self._hung_up.is_set() or left or never_came
 
     def _loudspeaker(self, before: Playout | None, spawn: Spawn) -> Playout:
         codec = self._offer.sound.codec

@@ -41,10 +41,10 @@ class Calls:
                 task.cancel()
             await asyncio.gather(*stuck, return_exceptions=True)
 
-    async def open(self, offer: Offer, session: WireSession | Return) -> tuple[str, str]:
+    async def open(self, offer: Offer, session: WireSession | Return, *, held: bool = False) -> tuple[str, str]:
         """The id of a new call, and the SDP answer to `offer`. Raises Refusal."""
         call_id = new_id("rtc")
-        call = Call(self._context, call_id, offer, session)
+        call = Call(self._context, call_id, offer, session, held=held)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
         self._calls[call_id] = _Running(call, task)
         task.add_done_callback(lambda _: self._calls.pop(call_id))

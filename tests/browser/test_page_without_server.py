@@ -27,14 +27,16 @@ async def test_a_restarted_server_ends_the_call_and_a_new_one_works(browse: Brow
     async with serving(edge_context(FakeGraph(), call_media=media)) as url:
         page = await VoicePage.open(context, url)
         await page.call()
-    await expect(page.notice).not_to_be_empty()
-    assert await page.main.get_attribute("data-transport") == "none"
-    async with serving(edge_context(FakeGraph(), call_media=media), port=int(url.rpartition(":")[2])):
-        await expect(page.start).to_be_enabled(timeout=20_000)
+    await expect(page.notice).to_have_attribute("data-problem", "reconnecting")
+    edge = edge_context(FakeGraph(), call_media=media)
+    async with serving(edge, port=int(url.rpartition(":")[2])):
+        await expect(page.notice).to_have_attribute("data-problem", "resume_refused", timeout=20_000)
         await page.call()
         await page.write("What is the capital of France?")
         await expect(page.turns("assistant", "done").last).to_contain_text("Paris")
-        await page.hang_up()
+        edge.drain.begin()  # it says that it is about to stop
+        await expect(page.notice).to_have_attribute("data-problem", "server_stopped")
+        await page.shows("error", "none")
 
 
 async def test_a_full_server_says_so_and_takes_the_next_call_when_a_seat_is_free(browse: Browse, media: MediaClient) -> None:

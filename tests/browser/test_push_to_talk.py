@@ -61,13 +61,23 @@ async def test_the_button_opens_the_microphone_for_as_long_as_it_is_held(calling
     await expect(page.turns("user", "done")).to_have_count(1, timeout=HEARD_MS)
 
 
-async def test_space_writes_where_people_write_and_presses_the_button_that_has_the_focus(
+async def test_space_has_its_own_meaning_where_people_write_and_on_other_buttons(
     calling: Callable[[], Awaitable[VoicePage]],
 ) -> None:
-    page = await calling()
+    await calling()
+    page = await calling()  # in which it is remembered
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
     await page.message.press("Space")
     await expect(page.message).to_have_value(" ")
+    await page.hold.focus()
+    await page.page.keyboard.down("Space")
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await page.page.evaluate("window.dispatchEvent(new Event('blur'))")  # the release would be elsewhere
     await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await page.page.keyboard.up("Space")
+    for microphone in ("open", "closed"):  # who cannot hold presses twice
+        await page.page.keyboard.press("Enter")
+        await expect(page.main).to_have_attribute("data-microphone", microphone)
     await page.push_to_talk.focus()
     await page.page.keyboard.press("Space")
     await expect(page.push_to_talk).to_have_attribute("aria-pressed", "false")
@@ -75,28 +85,6 @@ async def test_space_writes_where_people_write_and_presses_the_button_that_has_t
     await expect(page.hold).to_be_hidden()
 
 
-async def test_leaving_the_window_closes_the_microphone(calling: Callable[[], Awaitable[VoicePage]]) -> None:
-    page = await calling()
-    await page.page.keyboard.down("Space")
-    await expect(page.main).to_have_attribute("data-microphone", "open")
-    await page.page.evaluate("window.dispatchEvent(new Event('blur'))")
-    await expect(page.main).to_have_attribute("data-microphone", "closed")
-
-
-async def test_who_cannot_hold_presses_twice(calling: Callable[[], Awaitable[VoicePage]]) -> None:
-    page = await calling()
-    await page.hold.focus()
-    for microphone in ("open", "closed"):
-        await page.page.keyboard.press("Enter")
-        await expect(page.main).to_have_attribute("data-microphone", microphone)
-
-
-async def test_it_is_remembered(calling: Callable[[], Awaitable[VoicePage]]) -> None:
-    await calling()
-    again = await calling()
-    await expect(again.main).to_have_attribute("data-microphone", "closed")
-
-
 async def spoken_meanwhile(page: VoicePage) -> None:
     """Until the file has said its question once, by the file's own clock."""
-    await page.page.wait_for_function("since => ears.now() - since > 4", arg=await page.page.evaluate("ears.now()"))
+    await page.page.wait_for_function("since => ears.now() - since > 3", arg=await page.page.evaluate("ears.now()"))

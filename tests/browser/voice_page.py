@@ -21,7 +21,8 @@ class VoicePage:
         self.hold = page.get_by_role("button", name="Hold to talk", exact=True)
         self.send = page.get_by_role("button", name="Send", exact=True)
         self.message = page.get_by_role("textbox", name="Message", exact=True)
-        self.notice = page.get_by_role("alert")
+        self.notice = page.locator("#notice[role=alert]")
+        self.log = page.get_by_role("log", name="Conversation")
 
     @classmethod
     async def open(cls, context: BrowserContext, url: str) -> "VoicePage":
@@ -53,7 +54,7 @@ class VoicePage:
     def turns(self, role: str, status: str | None = None) -> Locator:
         """What `user` or `assistant` said, as the transcript shows it."""
         which = f'[data-role="{role}"]' + (f'[data-status="{status}"]' if status else "")
-        return self.page.get_by_role("log", name="Conversation").locator(f"article.turn{which}")
+        return self.log.locator(f"article.turn{which}")
 
     async def told(self, kind: str, count: int = 1, timeout_ms: float = ANSWERED_MS) -> None:
         """Wait until the data channel has brought this many events of that type."""
