@@ -38,7 +38,10 @@ async def chromium(
         await context.add_init_script(path=EARS)
         try:
             yield context
-            for page in context.pages:  # a browser that is ended outright does not tell its pages, and they not the server
+            for page in context.pages:  # the server waits for a page that goes without a goodbye
+                stop = page.get_by_role("button", name="Stop", exact=True)
+                if await stop.is_visible():
+                    await stop.click()
                 await page.close()
         finally:
             await browser.close()

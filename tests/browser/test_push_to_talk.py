@@ -48,24 +48,18 @@ async def test_only_what_is_said_while_space_is_held_is_heard(calling: Callable[
     await expect(page.turns("assistant", "done")).to_contain_text("Paris", timeout=HEARD_MS)
 
 
-async def test_the_button_opens_the_microphone_for_as_long_as_it_is_held(calling: Callable[[], Awaitable[VoicePage]]) -> None:
-    page = await calling()
-    await page.hold.hover()
-    await page.page.mouse.down()
-    await expect(page.hold).to_have_attribute("aria-pressed", "true")
-    await page.told("input_audio_buffer.speech_started")
-    await page.page.mouse.move(5, 5)  # off the button, and still held
-    await expect(page.main).to_have_attribute("data-microphone", "open")
-    await page.page.mouse.up()
-    await expect(page.main).to_have_attribute("data-microphone", "closed")
-    await expect(page.turns("user", "done")).to_have_count(1, timeout=HEARD_MS)
-
-
-async def test_space_has_its_own_meaning_where_people_write_and_on_other_buttons(
+async def test_the_button_is_held_by_mouse_or_key_and_space_keeps_its_other_meanings(
     calling: Callable[[], Awaitable[VoicePage]],
 ) -> None:
     await calling()
     page = await calling()  # in which it is remembered
+    await expect(page.main).to_have_attribute("data-microphone", "closed")
+    await page.hold.hover()
+    await page.page.mouse.down()
+    await expect(page.hold).to_have_attribute("aria-pressed", "true")
+    await page.page.mouse.move(5, 5)  # off the button, and still held
+    await expect(page.main).to_have_attribute("data-microphone", "open")
+    await page.page.mouse.up()
     await expect(page.main).to_have_attribute("data-microphone", "closed")
     await page.message.press("Space")
     await expect(page.message).to_have_value(" ")
