@@ -43,7 +43,8 @@ class Answer:
         self._head_start = head_start
         self._scope = StopScope()
         self._stream: RequestStream | None = None
-        self._item = OutputItem(state, conversation if plan.conversation == "auto" else None, self.id, spoken=plan.spoken)
+        sound = plan.sound_format if plan.spoken else None
+        self._item = OutputItem(state, conversation if plan.conversation == "auto" else None, self.id, sound)
         self._usage = Usage()
         self._finish_reason = ""
 

@@ -159,12 +159,13 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class AudioDelta(msgspec.Struct, frozen=True):
-    """PCM16 mono 24 kHz; `pts_ms` is its place in the item."""
+    """PCM16 mono 24 kHz; `pts_ms` is its place in the item. `wanted`: how the client wants it."""
 
     response_id: str
     item_id: str
     pcm: bytes
     pts_ms: float
+    wanted: SoundFormat = "pcm"
 
 
 class AudioDone(msgspec.Struct, frozen=True):

@@ -19,17 +19,19 @@ from sessions.events import (
 )
 from sessions.items import Item, ItemStatus, OutputAudio, OutputText
 from sessions.spoken import Spoken
+from sessions.voice_config import SoundFormat
 from sessions.voice_state import VoiceState
 
 
 class OutputItem:
-    """`conversation` None: the answer is out of band and leaves no item behind."""
+    """`conversation` None: the answer is out of band and leaves no item behind. `sound` None: it is only written."""
 
-    def __init__(self, state: VoiceState, conversation: Conversation | None, response_id: str, *, spoken: bool) -> None:
+    def __init__(self, state: VoiceState, conversation: Conversation | None, response_id: str, sound: SoundFormat | None) -> None:
         self._emit = state.emit
         self._conversation = conversation
         self._response_id = response_id
-        self._is_spoken = spoken
+        self._is_spoken = sound is not None
+        self._format: SoundFormat = sound or "pcm"
         self._text = ""
         self._spoken = Spoken(state.settings.characters_per_second)
         self._item = Item(id=state.ids("item"), role="assistant", status="in_progress", parts=())
@@ -78,7 +80,7 @@ class OutputItem:
         begins_ms, duration_ms = self._spoken.duration_ms, len(pcm) / 2 / SAMPLES_PER_MS
         self._spoken.add(int(place["clause"]), int(place["written_end"]), duration_ms, bool(place["clause_final"]))
         if pcm:
-            await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms))
+            await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms, self._format))
 
     async def close(self, status: ItemStatus) -> None:
         if not self._opened:

@@ -5,8 +5,7 @@ import msgspec
 from realtime.media import g711
 from realtime.media.resampler import Resampler
 from sessions.audio_buffer import SAMPLE_RATE
-from sessions.events import AudioDelta, AudioDone, Event, ResponseCreated, ResponseDone
-from sessions.voice_config import SoundFormat
+from sessions.events import AudioDelta, AudioDone, Event, ResponseDone
 
 
 class SoundOut:
@@ -18,10 +17,10 @@ class SoundOut:
     def encoded(self, event: Event) -> tuple[Event, ...]:
         """The events to tell instead, in order: the bytes of their sound are of the answer's format."""
         match event:
-            case ResponseCreated(response):
-                self._begin(response.id, response.sound_format)
-            case AudioDelta(response_id) if response_id in self._voices:
-                return _sounding(event, self._voices[response_id].encode(event.pcm))
+            case AudioDelta() if event.wanted != "pcm":
+                if event.response_id not in self._voices:
+                    self._voices[event.response_id] = _Voice(event.wanted)
+                return _sounding(event, self._voices[event.response_id].encode(event.pcm))
             case AudioDone(response_id, item_id) if response_id in self._voices:
                 voice = self._voices[response_id]
                 return (*_sounding(AudioDelta(response_id, item_id, b"", voice.made_ms), voice.finish()), event)
@@ -30,10 +29,6 @@ class SoundOut:
             case _:
                 pass
         return (event,)
-
-    def _begin(self, response_id: str, format: SoundFormat) -> None:
-        if format != "pcm":
-            self._voices[response_id] = _Voice(format)
 
 
 class _Voice:
