@@ -4,6 +4,7 @@ import { bearer, storedKey } from "./key.js";
 import { Problem, refusalProblem } from "./words.js";
 
 const CALLS = "/v1/realtime/calls";
+const ICE_SERVERS_WITHIN_MS = 1500;
 const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be gone, and a fresh try finds it again
 
 // Posts an SDP offer, with a token to come back to its conversation. Returns the answer and where the call is to be hung up.
@@ -15,13 +16,14 @@ export const offerCall = async (sdp, resume) => {
   return { sdp: await answer.text(), location: answer.headers.get("Location") };
 };
 
-// What the browser may ask for a way through firewalls; none where the server knows of none.
+// What the browser may ask for a way through firewalls; none where the server knows of none, or does not say so soon.
 export const iceServers = async () => {
+  const signal = AbortSignal.timeout(ICE_SERVERS_WITHIN_MS);
   try {
-    const answer = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store" });
+    const answer = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store", signal });
     return await answer.json();
   } catch (error) {
-    if (error instanceof Problem) return []; // what is wrong is told of the offer itself
+    if (error instanceof Problem || error instanceof DOMException) return []; // what is wrong is told of the offer itself
     throw error;
   }
 };
