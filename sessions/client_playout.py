@@ -15,7 +15,6 @@ class ClientPlayout:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._ledger = PlaybackLedger()
-        self._cleared = 0
 
     @property
     def has_floor(self) -> bool:
@@ -24,12 +23,10 @@ class ClientPlayout:
 
     @contextmanager
     def giving(self, sound: AudioDelta) -> Generator[None]:
-        """Around the sending of it to the client. What is cleared meanwhile counts as not given."""
-        cleared = self._cleared
+        """Around the sending of it to the client."""
+        self._ledger.send(sound.response_id, sound.item_id)
         yield
-        if self._cleared == cleared:
-            audio_ms = len(sound.pcm) / 2 / SAMPLES_PER_MS
-            self._ledger.give(sound.response_id, sound.item_id, audio_ms, self._clock())
+        self._ledger.give(sound.item_id, len(sound.pcm) / 2 / SAMPLES_PER_MS, self._clock())
 
     def acknowledge(self, item_id: str, audio_ms: int) -> int | None:
         """What the client has played of the item by all it has said; None: it was given nothing of it."""
@@ -45,7 +42,6 @@ class ClientPlayout:
         pass
 
     def clear(self) -> tuple[Heard, ...]:
-        self._cleared += 1
         return self._ledger.stop(self._clock())
 
     def detach(self) -> bool:

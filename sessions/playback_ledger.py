@@ -15,11 +15,16 @@ class _Sound(msgspec.Struct):
     given: float = 0.0
     played: float = 0.0
     acknowledged: float | None = None
+    sending: bool = False
     stopped: bool = False
 
     @property
     def remaining(self) -> float:
         return 0.0 if self.stopped else self.given - self.played
+
+    @property
+    def unfinished(self) -> bool:
+        return self.remaining > 0 or (self.sending and not self.stopped)
 
 
 class PlaybackLedger:
@@ -33,13 +38,19 @@ class PlaybackLedger:
         self._sounds: dict[str, _Sound] = {}
         self._as_of_s = 0.0
 
-    def give(self, response_id: str, item_id: str, audio_ms: float, now_s: float) -> None:
-        """The next `audio_ms` of this item are on their way."""
-        self._advance(now_s)
-        sound = self._sounds.setdefault(item_id, _Sound(response_id))
-        sound.given += audio_ms
+    def send(self, response_id: str, item_id: str) -> None:
+        """Sound of this item is being sent; `give` follows when it is on its way."""
+        self._sounds.setdefault(item_id, _Sound(response_id)).sending = True
         if len(self._sounds) > MAX_SOUNDS:
             del self._sounds[next(iter(self._sounds))]
+
+    def give(self, item_id: str, audio_ms: float, now_s: float) -> None:
+        """The next `audio_ms` of this item are on their way. Of an item that was stopped they are not played."""
+        self._advance(now_s)
+        sound = self._sounds.get(item_id)
+        if sound is not None:
+            sound.sending = False
+            sound.given += audio_ms
 
     def remaining_ms(self, now_s: float) -> float:
         """How long the client still plays what it has."""
@@ -68,7 +79,7 @@ class PlaybackLedger:
     def stop(self, now_s: float) -> tuple[Heard, ...]:
         """The client plays no more of what it was given. Returns what was heard of the items not played to their end."""
         self._advance(now_s)
-        unfinished = {item_id: sound for item_id, sound in self._sounds.items() if sound.remaining > 0}
+        unfinished = {item_id: sound for item_id, sound in self._sounds.items() if sound.unfinished}
         for sound in unfinished.values():
             sound.stopped = True
         return tuple(_heard(item_id, sound) for item_id, sound in unfinished.items())

@@ -17,7 +17,8 @@ def ledger_with(*sounds: tuple[str, float, float]) -> PlaybackLedger:
     """Item, length and the time in seconds at which it was given."""
     ledger = PlaybackLedger()
     for item_id, audio_ms, at_s in sounds:
-        ledger.give(f"resp_{item_id}", item_id, audio_ms, at_s)
+        ledger.send(f"resp_{item_id}", item_id)
+        ledger.give(item_id, audio_ms, at_s)
     return ledger
 
 
@@ -54,6 +55,15 @@ def test_what_is_stopped_is_over() -> None:
     ledger.stop(1.0)
     assert ledger.remaining_ms(1.0) == 0
     assert ledger.stop(5.0) == ()
+
+
+def test_what_is_stopped_while_it_is_being_sent_was_not_heard() -> None:
+    ledger = PlaybackLedger()
+    ledger.send("resp_a", "a")
+    assert ledger.stop(1.0) == (Heard("resp_a", "a", 0, "estimated"),)
+    ledger.give("a", 2_000, 1.5)
+    assert ledger.remaining_ms(1.5) == 0
+    assert ledger.stop(2.0) == ()
 
 
 def test_the_clients_word_counts_and_its_player_goes_on_from_there() -> None:
@@ -107,7 +117,8 @@ def test_in_any_order_of_events_nothing_is_heard_that_was_not_there_to_hear(step
             case "wait":
                 now_s += amount_ms / 1000
             case "give":
-                ledger.give("resp", item_id, amount_ms, now_s)
+                ledger.send("resp", item_id)
+                ledger.give(item_id, amount_ms, now_s)
                 given_ms[item_id] = given_ms.get(item_id, 0) + amount_ms
                 first_s.setdefault(item_id, now_s)
             case "acknowledge":

@@ -152,6 +152,14 @@ async def test_an_onset_interrupts_what_the_client_still_plays() -> None:
         assert 90 <= heard.duration_ms <= 970
 
 
+async def test_a_client_that_truncates_has_fallen_silent() -> None:
+    playout = ClientPlayout(lambda: client.now_s)
+    async with talking(playout=playout) as client:
+        item = await answered(client)
+        await client.send(TruncateItem(item.id, 0, 300))
+        assert not playout.has_floor
+
+
 @pytest.mark.parametrize(
     ("wrong", "code", "field"),
     [
