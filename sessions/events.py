@@ -38,6 +38,14 @@ class SpeechStopped(msgspec.Struct, frozen=True):
     audio_end_ms: int
 
 
+class IdleTimeout(msgspec.Struct, frozen=True):
+    """Nobody has said anything for so long after an answer; the commit of this silence and another answer follow."""
+
+    item_id: str
+    audio_start_ms: int
+    audio_end_ms: int
+
+
 class AudioCommitted(msgspec.Struct, frozen=True):
     item_id: str
     previous_item_id: str | None
@@ -214,6 +222,7 @@ Event: TypeAlias = (
     | Configured
     | SpeechStarted
     | SpeechStopped
+    | IdleTimeout
     | AudioCommitted
     | AudioCleared
     | ItemAdded

@@ -1,12 +1,14 @@
 """The client's commands about input audio, in manual mode and under voice activity."""
 
 import asyncio
+from collections.abc import Sequence
 
 from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.commands import CommandRefused
 from sessions.events import AudioCleared, SpeechStopped
-from sessions.listening import Listener
+from sessions.idle import Idle
+from sessions.listening import WINDOW_SAMPLES, Listener
 from sessions.recognition import Recogniser
 from sessions.spoken_items import SpokenItems
 from sessions.turn_flow import TurnFlow
@@ -19,6 +21,7 @@ class SpokenInput:
         self._spoken_items = spoken_items
         self._buffer = AudioBuffer()
         self._flow = TurnFlow(state, self._buffer, spoken_items, answers)
+        self._idle = Idle(state, self._buffer, spoken_items, answers)
         self._listener: Listener | None = None
         self._listening: asyncio.Task[None] | None = None
 
@@ -28,13 +31,18 @@ class SpokenInput:
             wanted = self._state.config.turn_detection is not None
             if wanted and self._listening is None:
                 self._buffer.forget_before(self._buffer.end)
-                self._listener = Listener(self._state, self._buffer, self._flow.hear)
+                self._listener = Listener(self._state, self._buffer, self._hear)
                 self._listening = self._state.spawn(self._listener.run())
             elif wanted:
                 self._flow.policy_changed()
             elif self._listening is not None:
                 self._stop_listening()
                 self._flow.abandon(self._buffer.end)
+
+    async def _hear(self, first: int, probabilities: Sequence[float]) -> None:
+        await self._flow.hear(first, probabilities)
+        async with self._flow.lock:
+            await self._idle.heard(first + len(probabilities) * WINDOW_SAMPLES, in_turn=self._flow.turn is not None)
 
     def forget_answer(self) -> None:
         """None is to follow what the user has said until now."""

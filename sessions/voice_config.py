@@ -6,11 +6,13 @@ import msgspec
 
 
 class ServerVad(msgspec.Struct, frozen=True, tag="server_vad"):
-    """End of turn by silence alone: after `silence_ms` without speech. `threshold` is a speech probability."""
+    """End of turn by silence alone: after `silence_ms` without speech. `threshold` is a speech probability. When nobody has said
+    anything for `idle_timeout_ms` after an answer was played, the agent speaks again; None: it waits."""
 
     threshold: float = 0.5
     prefix_padding_ms: int = 300
     silence_ms: int = 500
+    idle_timeout_ms: int | None = None
     create_response: bool = True
     interrupt_response: bool = True
 

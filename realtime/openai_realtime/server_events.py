@@ -59,6 +59,12 @@ class SpeechStopped(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buf
     audio_end_ms: int
 
 
+class TimeoutTriggered(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.timeout_triggered"):
+    item_id: str
+    audio_start_ms: int
+    audio_end_ms: int
+
+
 class Committed(ServerEvent, frozen=True, kw_only=True, tag="input_audio_buffer.committed"):
     item_id: str
     previous_item_id: str | None

@@ -176,6 +176,7 @@ _SERVER = {
     "threshold": "threshold",
     "prefix_padding_ms": "prefix_padding_ms",
     "silence_duration_ms": "silence_ms",
+    "idle_timeout_ms": "idle_timeout_ms",
     "create_response": "create_response",
     "interrupt_response": "interrupt_response",
 }
@@ -195,11 +196,16 @@ def _turn_detection(present: TurnDetection, patch: TurnDetectionPatch | None) ->
     if start is None:
         raise Invalid(f"{field}.type", "server_vad or semantic_vad", None, code="missing_required_parameter")
     names = _SERVER if isinstance(start, ServerVad) else _SEMANTIC
-    given = {name: value for name, value in msgspec.structs.asdict(patch).items() if value is not None and name != "type"}
+    given = {name: value for name, value in msgspec.structs.asdict(patch).items() if _is_given(name, value)}
     for name, value in given.items():
-        if name not in names:
+        if name not in names and value is not None:
             raise Invalid(f"{field}.{name}", f"only {', '.join(names)} with this type", value, code="unsupported")
-    return msgspec.structs.replace(start, **{names[name]: value for name, value in given.items()})
+    return msgspec.structs.replace(start, **{names[name]: value for name, value in given.items() if name in names})
+
+
+def _is_given(name: str, value: object) -> bool:
+    """Null changes nothing, but for what can be switched off by it."""
+    return value is not UNSET and name != "type" and (value is not None or name == "idle_timeout_ms")
 
 
 def _shown_turn_detection(turn_detection: TurnDetection) -> dict[str, object] | None:

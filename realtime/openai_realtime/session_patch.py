@@ -9,6 +9,7 @@ Probability: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=60_000)]
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """JSON knows longer numbers, which no message to an engine can carry."""
+IdleTimeout: TypeAlias = Annotated[int, msgspec.Meta(ge=1_000, le=600_000)]
 Speed: TypeAlias = Annotated[float, msgspec.Meta(ge=0.25, le=1.5)]
 Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 TokenLimit: TypeAlias = Tokens | Literal["inf"] | None
@@ -31,13 +32,14 @@ class Transcription(msgspec.Struct, frozen=True):
 
 
 class TurnDetectionPatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Without `type` the present kind of turn detection is changed. Which fields belong to which type is checked later."""
+    """Without `type` the present kind of turn detection is changed. Which fields belong to which type is checked later. An
+    `idle_timeout_ms` of null switches it off."""
 
     type: Literal["server_vad", "semantic_vad"] | None = None
     threshold: Probability | None = None
     prefix_padding_ms: Milliseconds | None = None
     silence_duration_ms: Milliseconds | None = None
-    idle_timeout_ms: Whole | None = None
+    idle_timeout_ms: IdleTimeout | UnsetType | None = UNSET
     eagerness: Literal["low", "medium", "high", "auto"] | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None

@@ -22,6 +22,7 @@ def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, .
         case (
             events.SpeechStarted()
             | events.SpeechStopped()
+            | events.IdleTimeout()
             | events.AudioCommitted()
             | events.AudioCleared()
             | events.TranscriptCompleted()
@@ -43,6 +44,7 @@ def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, .
 def _of_input(
     event: events.SpeechStarted
     | events.SpeechStopped
+    | events.IdleTimeout
     | events.AudioCommitted
     | events.AudioCleared
     | events.TranscriptCompleted
@@ -53,6 +55,8 @@ def _of_input(
             return wire.SpeechStarted(item_id=item_id, audio_start_ms=audio_start_ms)
         case events.SpeechStopped(item_id, audio_end_ms):
             return wire.SpeechStopped(item_id=item_id, audio_end_ms=audio_end_ms)
+        case events.IdleTimeout(item_id, start_ms, end_ms):
+            return wire.TimeoutTriggered(item_id=item_id, audio_start_ms=start_ms, audio_end_ms=end_ms)
         case events.AudioCommitted(item_id, previous):
             return wire.Committed(item_id=item_id, previous_item_id=previous)
         case events.AudioCleared():

@@ -41,6 +41,7 @@ CHANGES: list[dict[str, Any]] = [
     {"audio": {"input": {"format": {"type": "audio/pcmu"}}}},
     {"audio": {"input": {"turn_detection": {"type": "semantic_vad", "eagerness": "low"}}}},
     {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 300}}}},
+    {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000}}}},
 ]
 
 
@@ -81,6 +82,16 @@ def test_null_turn_detection_is_manual_mode_and_needs_a_type_to_come_back() -> N
     assert manual.config.turn_detection is None
     with pytest.raises(Refusal, match=r"turn_detection\.type"):
         patched(manual, {"audio": {"input": {"turn_detection": {"create_response": True}}}})
+
+
+def test_an_idle_timeout_stays_until_null_switches_it_off() -> None:
+    waiting = patched(START, {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}}})
+    assert patched(waiting, {"audio": {"input": {"turn_detection": {"threshold": 0.4}}}}).config.turn_detection == ServerVad(
+        threshold=0.4, idle_timeout_ms=5000
+    )
+    off = patched(waiting, {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": None}}}})
+    assert off.config.turn_detection == ServerVad()
+    patched(START, {"audio": {"input": {"turn_detection": {"type": "semantic_vad", "idle_timeout_ms": None}}}})
 
 
 def test_another_model_is_never_an_error_and_changes_nothing() -> None:
@@ -136,7 +147,7 @@ def test_what_stock_agents_send_first_is_accepted() -> None:
         ({"prompt": {"id": "p"}}, "session.prompt", ("instructions",)),
         ({"instructions": "x" * 100_001}, "session.instructions", ("100000", "100001")),
         (
-            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}}},
+            {"audio": {"input": {"turn_detection": {"type": "semantic_vad", "idle_timeout_ms": 5000}}}},
             "session.audio.input.turn_detection.idle_timeout_ms",
             ("5000",),
         ),

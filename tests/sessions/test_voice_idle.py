@@ -1,0 +1,69 @@
+"""The user says nothing after the agent has."""
+
+import pytest
+
+from fakes.graph import MS_PER_CHARACTER
+from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
+from sessions.commands import CreateResponse
+from sessions.events import AudioCommitted, IdleTimeout, ResponseCreated, ResponseDone, SpeechStarted
+from sessions.voice_config import SemanticVad, ServerVad, TurnDetection
+
+ANSWER_MS = len("The capital of France is Paris.") * MS_PER_CHARACTER
+IDLE_MS = 2_000
+WINDOW_MS = 32
+
+
+async def asked(client: VoiceClient) -> None:
+    await client.send(CreateResponse())
+    await client.until(ResponseDone)
+    await settle()
+
+
+async def quiet(client: VoiceClient, duration_ms: int) -> None:
+    await client.say(0, duration_ms)
+
+
+async def test_the_agent_speaks_again_so_long_after_its_answer_was_played() -> None:
+    async with talking(voice_config=config(ServerVad(idle_timeout_ms=IDLE_MS))) as client:
+        await asked(client)
+        await quiet(client, ANSWER_MS + IDLE_MS - 100)
+        assert client.of(IdleTimeout) == []
+        await quiet(client, 200)
+        timeout = await client.until(IdleTimeout)
+        assert timeout.audio_start_ms == pytest.approx(ANSWER_MS, abs=2 * WINDOW_MS)
+        assert timeout.audio_end_ms - timeout.audio_start_ms == pytest.approx(IDLE_MS, abs=WINDOW_MS)
+        assert (await client.until(AudioCommitted)).item_id == timeout.item_id
+        await client.until(ResponseCreated)
+        await client.until(ResponseDone)
+
+
+async def test_it_waits_again_after_each_answer() -> None:
+    async with talking(voice_config=config(ServerVad(idle_timeout_ms=IDLE_MS))) as client:
+        await asked(client)
+        await quiet(client, 3 * (ANSWER_MS + IDLE_MS) + 300)
+        assert len(client.of(IdleTimeout)) == 3
+
+
+async def test_nobody_is_prompted_before_the_first_answer() -> None:
+    async with talking(voice_config=config(ServerVad(idle_timeout_ms=IDLE_MS))) as client:
+        await quiet(client, 2 * IDLE_MS)
+        assert client.of(IdleTimeout) == []
+
+
+async def test_speech_ends_the_waiting() -> None:
+    async with talking(
+        settings=UNGUARDED, voice_config=config(ServerVad(idle_timeout_ms=IDLE_MS, create_response=False))
+    ) as client:
+        await asked(client)
+        await quiet(client, ANSWER_MS + 1_000)
+        await client.say(300, 3 * IDLE_MS)
+        await client.until(SpeechStarted)
+        assert client.of(IdleTimeout) == []
+
+
+@pytest.mark.parametrize("detection", [ServerVad(), SemanticVad()])
+async def test_without_the_setting_it_waits_for_ever(detection: TurnDetection) -> None:
+    async with talking(voice_config=config(detection)) as client:
+        await asked(client)
+        await quiet(client, ANSWER_MS + 2 * IDLE_MS)
+        assert client.of(IdleTimeout) == []
