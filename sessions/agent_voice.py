@@ -1,8 +1,11 @@
 """What of the sound in the microphone is the agent's own."""
 
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
-from sessions.echo import COMPARED_MS, SLOT_MS, find_echo, slot_levels
+from sessions.echo import COMPARED_MS, SLOT_MS, Echo, find_echo, slot_levels
 from sessions.voice_state import VoiceState
+
+REMEMBERED_MS = 10_000
+"""While the user speaks no echo can be found; its way is still the one found before. An echo canceller changes it."""
 
 
 class AgentVoice:
@@ -13,6 +16,8 @@ class AgentVoice:
         self._buffer = buffer
         self._began_at: int | None = None
         self._end = 0
+        self._echo: Echo | None = None
+        self._found_at = 0
         self._was_echo = False
 
     @property
@@ -41,8 +46,15 @@ class AgentVoice:
         return was or self._was_echo
 
     def _is_echo(self) -> bool:
-        played = self._state.playout.levels()
+        played = list(self._state.playout.levels())
         if not played:
             return False
-        heard = self._buffer.between(self._end - COMPARED_MS * SAMPLES_PER_MS, self._end)
-        return find_echo(slot_levels(heard, SLOT_MS * SAMPLES_PER_MS), played).explains()
+        pcm = self._buffer.between(self._end - COMPARED_MS * SAMPLES_PER_MS, self._end)
+        heard = slot_levels(pcm, SLOT_MS * SAMPLES_PER_MS)
+        if not len(heard):
+            return False
+        if (found := find_echo(heard, played)) is not None:
+            self._echo, self._found_at = found, self._end
+        if self._echo is None or self._end - self._found_at > REMEMBERED_MS * SAMPLES_PER_MS:
+            return False
+        return self._echo.explains(heard, played)

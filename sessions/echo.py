@@ -15,8 +15,9 @@ COMPARED_SLOTS = 50
 COMPARED_MS = COMPARED_SLOTS * SLOT_MS
 LAGS = 31
 """0–600 ms: the buffers of both directions, the room, and the way through voice activity."""
-TAIL_SLOTS = 5
-"""A room goes on sounding for this long."""
+EARLY_SLOTS = 1
+TAIL_SLOTS = 6
+"""An echo is as loud as the loudest of these: slots do not begin together, and a room goes on sounding for 100 ms."""
 QUIET_DB = -60.0
 """What lies below is nothing that a loudspeaker could bring back."""
 ROOM_DB = -75.0
@@ -37,19 +38,24 @@ Levels = NDArray[np.float64]
 
 
 class Echo(msgspec.Struct, frozen=True):
-    """`likeness` is the correlation of both levels at the lag where it is greatest, `gain_db` how much fainter (below 0) the
-    microphone is there, `excess_db` how much louder its last slots are than what such an echo, or the room, would be."""
+    """The way of the agent's voice back into the microphone: it arrives `lag` slots late and `gain_db` (below 0) louder.
+    `likeness` is the correlation of what was played with what the microphone heard, along this way."""
 
     likeness: float
+    lag: int
     gain_db: float
-    excess_db: float
 
-    def explains(self, margin_db: float = MARGIN_DB) -> bool:
-        """Whether the microphone hears nothing else just now."""
-        return self.likeness >= LIKENESS and self.gain_db <= -FAINTER_DB and self.excess_db <= margin_db
+    @property
+    def is_found(self) -> bool:
+        return self.likeness >= LIKENESS and self.gain_db <= -FAINTER_DB
 
-
-NO_ECHO = Echo(0.0, 0.0, 100.0)
+    def explains(self, heard: Levels, played: Sequence[float]) -> bool:
+        """Whether the microphone hears no more just now than this echo and the room."""
+        last = len(played) - self.lag + EARLY_SLOTS
+        loudest_db = max(played[max(last - TAIL_SLOTS, 0) : last], default=QUIET_DB)
+        microphone = np.maximum(heard[-COMPARED_SLOTS:], ROOM_DB)
+        expected_db = max(max(loudest_db, QUIET_DB) + self.gain_db, float(np.percentile(microphone, 10)) + 3.0)
+        return _mean_db(microphone[-2:]) - expected_db <= MARGIN_DB
 
 
 def slot_levels(pcm: bytes, samples_per_slot: int) -> Levels:
@@ -60,12 +66,12 @@ def slot_levels(pcm: bytes, samples_per_slot: int) -> Levels:
     return 10 * np.log10(np.square(slots).mean(axis=1) + 1e-10)
 
 
-def find_echo(heard: Levels, played: Sequence[float]) -> Echo:
-    """Both per slot of 20 ms and up to now, the newest last. NO_ECHO where too little was played to tell."""
+def find_echo(heard: Levels, played: Sequence[float]) -> Echo | None:
+    """Both per slot of 20 ms and up to now, the newest last. None where too little was played to tell, or there is no echo."""
     slots = min(len(heard), COMPARED_SLOTS)
     lags = min(LAGS, len(played) - slots)
     if slots < LEAST_AUDIBLE_SLOTS or lags < 1:
-        return NO_ECHO
+        return None
     microphone = np.maximum(heard[-slots:], ROOM_DB)
     # Row i is what was played i slots earlier than what the microphone hears.
     earlier: Levels = np.lib.stride_tricks.sliding_window_view(np.asarray(played), slots)[::-1][:lags]
@@ -73,15 +79,10 @@ def find_echo(heard: Levels, played: Sequence[float]) -> Echo:
     lag = int(likenesses.argmax())
     audible = earlier[lag] > AUDIBLE_DB
     if audible.sum() < LEAST_AUDIBLE_SLOTS:
-        return NO_ECHO
+        return None
     gains: Levels = (microphone - earlier[lag])[audible]
-    gain_db = float(np.percentile(gains, 40))
-    expected_db = max(max(float(earlier[lag][-TAIL_SLOTS:].max()), QUIET_DB) + gain_db, _room_db(microphone))
-    return Echo(float(likenesses[lag]), gain_db, _mean_db(microphone[-2:]) - expected_db)
-
-
-def _room_db(microphone: Levels) -> float:
-    return float(np.percentile(microphone, 10)) + 3.0
+    echo = Echo(float(likenesses[lag]), lag, float(np.percentile(gains, 40)))
+    return echo if echo.is_found else None
 
 
 def _mean_db(levels: Levels) -> float:

@@ -66,18 +66,13 @@ def judge(utterance: Utterance, guards: Guards) -> Verdict:
         return _by_words(utterance, utterance.words, guards)
     if utterance.over and utterance.voiced_ms < min(guards.minimum_ms, guards.length_ms):
         return Verdict.DENY
-    if utterance.unknowable:
+    if utterance.unknowable or guards.length_ms == 0:
         return Verdict.CONFIRM
     if utterance.voiced_ms - utterance.asked_ms >= guards.length_ms:
-        return Verdict.ASK if _doubtful(utterance, guards) else Verdict.CONFIRM
+        return Verdict.ASK if guards.ask_words or _may_be_echo(utterance, guards) else Verdict.CONFIRM
     if utterance.over:
         return Verdict.ASK if guards.ask_words else Verdict.DENY
     return Verdict.WAIT
-
-
-def _doubtful(utterance: Utterance, guards: Guards) -> bool:
-    """Length alone does not do: more words are wanted, or it may be the agent's own voice."""
-    return guards.least_words > 1 or _may_be_echo(utterance, guards)
 
 
 def _may_be_echo(utterance: Utterance, guards: Guards) -> bool:

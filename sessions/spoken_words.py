@@ -7,8 +7,9 @@ from difflib import SequenceMatcher
 HUM = re.compile(r"[hm]+|([eu][hm]+)+")
 """mhm, m-hm, hmm, uh-huh, um, as recognisers spell them."""
 ECHOED_SHARE = 0.7
-"""Of 57 stretches of 0.8–2.5 s of an agent's speech, heard at −20 and −30 dB by the default recogniser, 79 % kept so many of their
-words in order (89 % of those with four and more). Of 35 questions by users none had more than 0.5 in common with an answer."""
+"""Of 57 stretches of 0.8–2.5 s of an agent's speech, heard at −20 and −30 dB by the default recogniser, 79 % kept so many of
+their words in order (89 % of those with four and more). Of 35 questions by users none had more than 0.5 in common with an
+answer."""
 LONGEST_PHRASE = 3
 """Words of a back-channel."""
 

@@ -36,6 +36,9 @@ from sessions.turns import (
 from sessions.voice_config import SemanticVad
 from sessions.voice_state import VoiceState
 
+LONGEST_HOLD_MS = 2_000
+"""Sound of which it is not known for so long whether it interrupts keeps the agent no longer."""
+
 
 class TurnFlow:
     """`lock` serialises all that changes the turn: windows, hints, and the client's commit and clear."""
@@ -159,11 +162,17 @@ class TurnFlow:
         self.turn = None
         if self._detector is not None:
             self._detector.forget()
+        self._release()
+
+    def _release(self) -> None:
+        """The agent need not wait for a verdict."""
         self._undisputed.set()
         self._state.playout.resume()
 
     async def _judge(self, turn: Turn, detector: TurnDetector, words: str | None = None) -> None:
         question = turn.question
+        if detector.now_ms - turn.start // SAMPLES_PER_MS > LONGEST_HOLD_MS + detector.policy.prefix_padding_ms:
+            self._release()
         utterance = Utterance(
             voiced_ms=detector.voiced_ms,
             over=detector.pausing,
@@ -237,11 +246,11 @@ class TurnFlow:
             await self._state.emit(SpeechStopped(turn.item_id, event.at_ms))
 
     async def _ended(self, event: TurnEnded) -> None:
-        turn = self.turn
-        if turn is not None and not turn.confirmed.is_set():
-            await self._confirm(turn)  # The longest turn is one, whatever it was.
-        self.turn = None
+        turn, self.turn = self.turn, None
         if turn is None:
+            return
+        if not turn.confirmed.is_set():  # A minute of sound in which no words were found.
+            self._deny(turn)
             return
         decided_at, speech_end = self._state.clock(), event.speech_end_ms * SAMPLES_PER_MS
         turn.forget_hint()

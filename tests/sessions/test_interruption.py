@@ -23,8 +23,16 @@ def test_an_utterance_under_way_is_waited_for() -> None:
     assert judge(msgspec.structs.replace(SETTLED, over=False), GUARDS) is Verdict.WAIT
 
 
-def test_length_confirms_whatever_is_said() -> None:
-    assert judge(msgspec.structs.replace(SETTLED, voiced_ms=640, over=False), GUARDS) is Verdict.CONFIRM
+def test_a_long_one_is_judged_by_its_words_so_far() -> None:
+    long = msgspec.structs.replace(SETTLED, voiced_ms=640, over=False)
+    assert judge(long, GUARDS) is Verdict.ASK
+    assert judge(msgspec.structs.replace(long, words="I want"), GUARDS) is Verdict.CONFIRM
+    assert judge(msgspec.structs.replace(long, words="mm"), GUARDS) is Verdict.WAIT
+
+
+def test_length_confirms_where_words_do_not_matter() -> None:
+    by_length = guards(msgspec.structs.replace(SETTINGS, backchannels=(), interruption_words=0))
+    assert judge(msgspec.structs.replace(SETTLED, voiced_ms=640, over=False), by_length) is Verdict.CONFIRM
 
 
 def test_a_short_one_is_judged_by_its_words() -> None:
@@ -91,8 +99,9 @@ def test_who_repeats_a_settled_agent_interrupts_it() -> None:
 @pytest.mark.parametrize(("sounding_ms", "echo_known"), [(1_000, True), (10_000, False)])
 def test_what_may_be_an_echo_is_not_judged_by_length_alone(sounding_ms: int, echo_known: bool) -> None:
     utterance = msgspec.structs.replace(SETTLED, voiced_ms=640, over=False, sounding_ms=sounding_ms, echo_known=echo_known)
-    assert judge(utterance, GUARDS) is Verdict.ASK
-    unguarded = guards(msgspec.structs.replace(SETTINGS, echo_guard=False, echo_guard_ms=0))
+    by_length = msgspec.structs.replace(SETTINGS, backchannels=(), interruption_words=0)
+    assert judge(utterance, guards(by_length)) is Verdict.ASK
+    unguarded = guards(msgspec.structs.replace(by_length, echo_guard=False, echo_guard_ms=0))
     assert judge(utterance, unguarded) is Verdict.CONFIRM
 
 

@@ -216,6 +216,42 @@ def test_policy_changes_in_the_middle_of_a_turn() -> None:
     assert of(hear(detector, quiet(32)), TurnEnded) == [TurnEnded(0, 640, 640 + 352, 1)]
 
 
+def test_a_turn_that_is_held_open_ends_when_silence_may_decide_again() -> None:
+    detector = TurnDetector(SEMANTIC)
+    hear(detector, speech(640))
+    detector.held_open = True
+    assert [type(event) for event in hear(detector, quiet(1_600))] == [PauseBegan]
+    assert detector.hint(1, 0.95) == []
+    assert detector.silence_decides() == [TurnEnded(0, 640, 640 + 1_600, 1)]
+    assert detector.silence_decides() == []
+
+
+def test_the_longest_turn_ends_also_when_it_is_held_open() -> None:
+    detector = TurnDetector(SEMANTIC)
+    hear(detector, speech(640))
+    detector.held_open = True
+    assert len(of(hear(detector, speech(61_000)), TurnEnded)) == 1
+    assert not detector.held_open
+
+
+def test_what_is_forgotten_is_no_part_of_the_next_turn() -> None:
+    detector = TurnDetector(SEMANTIC)
+    hear(detector, speech(320) + quiet(96))
+    detector.forget()
+    assert detector.turn_start_ms is None
+    assert hear(detector, speech(96)) == [SpeechBegan(320)]
+
+
+def test_a_pause_shows_before_there_is_enough_speech_for_a_turn() -> None:
+    detector = TurnDetector(SEMANTIC)
+    assert not detector.pausing
+    hear(detector, speech(96) + quiet(64))
+    assert not detector.pausing
+    hear(detector, quiet(32))
+    assert detector.pausing
+    assert detector.voiced_ms == 96
+
+
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_surer_hint_never_asks_for_more_silence(one: float, other: float) -> None:
     low, high = sorted((one, other))

@@ -94,9 +94,22 @@ async def test_a_short_word_interrupts_at_its_pause(words: str) -> None:
         await client.until(ResponseCreated)
 
 
-async def test_length_interrupts_while_the_user_still_speaks() -> None:
-    graph, playout = scripted("never asked"), Floor()
+async def test_words_interrupt_while_the_user_still_speaks() -> None:
+    graph, playout = scripted("No, that is"), Floor()
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client)
+        await client.say(SETTINGS.interruption_ms - 64)
+        assert client.of(SpeechStarted) == []
+        assert graph.of("asr") == []
+        await client.say(128)
+        await client.until(SpeechStarted)
+        assert len(graph.of("asr")) == 1
+
+
+async def test_length_interrupts_where_words_do_not_matter() -> None:
+    graph, playout = scripted("never asked"), Floor()
+    settings = msgspec.structs.replace(SETTINGS, interruption_words=0, backchannels=())
+    async with talking(graph, settings, config(SemanticVad()), playout) as client:
         await answering(client)
         await client.say(SETTINGS.interruption_ms - 64)
         assert client.of(SpeechStarted) == []
@@ -198,14 +211,30 @@ async def test_going_on_after_a_pause_is_judged_anew() -> None:
         await client.until(SpeechStarted)
 
 
-async def test_in_the_first_seconds_words_and_not_length_interrupt() -> None:
+async def test_words_that_are_not_there_yet_are_asked_for_again() -> None:
     graph, playout = scripted("", "Could you please stop?"), Floor()
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
-        await answering(client, 500)
+        await answering(client)
         await client.say(SETTINGS.interruption_ms + 100)
         assert client.of(SpeechStarted) == []
         await client.say(SETTINGS.interruption_ms + 100)
         await client.until(SpeechStarted)
+
+
+async def test_a_noise_without_words_keeps_the_agent_for_two_seconds_at_most() -> None:
+    """Also an answer that has not begun yet."""
+    graph, playout = FakeGraph(), FakePlayout()
+    graph.transcripts = ["What is the capital of France?", ""]
+    transcript = graph.hold("transcript")
+    async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
+        await client.say(960, 960, 300)
+        transcript.release()
+        await client.say(1_600)
+        assert client.of(ResponseCreated) == []
+        await client.say(200)
+        assert playout.told[-1] == "resume"
+        await client.until(ResponseDone)
+        assert len(client.of(SpeechStarted)) == 1
 
 
 @pytest.mark.parametrize("settled_ms", [500, SETTLED_MS])

@@ -4,7 +4,7 @@ import pytest
 
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation, Message, Speech
-from fakes.graph import FakeGraph, silence
+from fakes.graph import FakeGraph, silence, tone
 from fakes.voice_client import config, settle, talking
 from sessions.commands import AppendAudio, Configure
 from sessions.events import (
@@ -287,6 +287,47 @@ async def test_a_lost_ear_is_told_opened_again_and_misses_nothing() -> None:
         await client.say(0, 960)
         await client.until(ResponseDone)
         assert client.of(SpeechStopped)[0].audio_end_ms == 960
+
+
+async def test_what_is_said_before_the_ear_is_open_is_recognised() -> None:
+    graph = FakeGraph()
+    graph.hold_submit("vad")
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await client.say(960, 960)
+        assert client.names() == ["Opened"]
+        graph.hold_submit("vad").release()
+        await client.until(ResponseDone)
+        assert client.of(SpeechStarted)[0].audio_start_ms == 0
+        asked = graph.pushed[graph.of("asr")[0].request_id]
+        assert bytes(asked[0].arrays["pcm"].data).startswith(tone(960))
+
+
+async def test_what_is_said_while_the_ear_is_opened_again_is_recognised() -> None:
+    graph = FakeGraph()
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await client.say(0, 2_000)
+        graph.lose("vad")
+        await client.until(SessionError, lambda error: error.code == "voice_activity_lost")
+        graph.hold_submit("vad")
+        client.now_s += 1.0
+        await client.say(960, 960)
+        graph.hold_submit("vad").release()
+        await client.until(ResponseDone)
+        asked = graph.pushed[graph.of("asr")[0].request_id]
+        assert tone(960)[:960] in bytes(asked[0].arrays["pcm"].data)
+
+
+@pytest.mark.parametrize("detection", [SemanticVad(), ServerVad()])
+async def test_turns_without_speech_get_no_answer_and_the_next_one_works(detection: SemanticVad | ServerVad) -> None:
+    graph = FakeGraph()
+    graph.transcripts = ["", "", "Hello."]
+    async with talking(graph, voice_config=config(detection)) as client:
+        await client.send(AppendAudio(b""), AppendAudio(b"\x00"), AppendAudio(silence(3_000)), AppendAudio(b"\x00"))
+        await client.say(300, 1_500, 2_000, 1_500)  # what voice activity takes for speech, and the recogniser does not
+        assert client.of(ResponseCreated) == []
+        await client.say(960, 960)
+        assert (await client.until(ResponseDone)).response.status == "completed"
+        assert client.of(SessionError) == []
 
 
 async def test_a_lost_thinker_fails_only_the_answer() -> None:
