@@ -13,7 +13,7 @@ from fakes.rtc_client import RtcClient
 from realtime.media.opus_frames import OPUS_SILENCE
 
 QUESTION = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Tell me a story."}]}
-LOOK_EVERY_S = 0.02
+LOOK_EVERY_S = 0.005
 LIMIT_S = 40.0
 
 

@@ -16,6 +16,7 @@ from bench.playback import is_voiced
 from bench.server import Server
 from browser import microphone
 from browser.microphone import Script
+from fakes.fast_voice import pitch_of
 from fakes.rtc_client import SILENCE
 from realtime.media.opus import OpusDecoder
 from recordings import RATE, Utterance
@@ -26,6 +27,8 @@ SAME_HZ = 12.0
 """Pitches are 30 Hz apart."""
 SURE_S = 0.04
 """Events and packets travel apart: what arrived so close to an event may be from before it."""
+NEAR_S = 6.0
+"""Pitches are used again, but not so soon."""
 FFT_SIZE = 8192
 PACKET_SAMPLES = RATE // 50
 
@@ -43,14 +46,6 @@ class Tone(msgspec.Struct, frozen=True):
 
     at: float
     hertz: float
-
-
-class Cleared(msgspec.Struct, frozen=True):
-    """An answer between `output_audio_buffer.started` and `.cleared`; it is looked for until the next one is cleared, too."""
-
-    begun: float
-    cleared: float
-    until: float
 
 
 async def cut_off(server: Server, asked: Sequence[Utterance], calls: int, seed: int = 5) -> CutOff:
@@ -73,29 +68,26 @@ async def cut_off(server: Server, asked: Sequence[Utterance], calls: int, seed: 
 
 def judged(line: wire.Line, onsets: Sequence[float]) -> CutOff:
     """`onsets`: when the first packet of each utterance was sent."""
-    tones = voiced_tones(line)
+    tones, pitches = voiced_tones(line), pitches_hz(line)
+    cleared = [(told.event["response_id"], told.at) for told in line.events if told.kind == "output_audio_buffer.cleared"]
     taken_ms: list[float] = []
     stale = 0
-    for answer in cleared_answers(line):
-        played = [tone.hertz for tone in tones if answer.begun < tone.at < answer.cleared]
-        onset = max(at for at in onsets if at < answer.cleared)
-        if played:
-            pitch = float(np.median(played))
-            its = [tone.at for tone in tones if answer.begun < tone.at < answer.until and abs(tone.hertz - pitch) < SAME_HZ]
+    for response, cleared_at in cleared:
+        its = [tone.at for tone in tones if abs(tone.hertz - pitches[response]) < SAME_HZ and abs(tone.at - cleared_at) < NEAR_S]
+        onset = max(at for at in onsets if at < cleared_at)
+        if its:
             taken_ms.append(round(max(0.0, its[-1] - onset) * 1000, 1))
-            stale += sum(at > answer.cleared + SURE_S for at in its)
+            stale += sum(at > cleared_at + SURE_S for at in its)
     return CutOff(taken_ms, stale * PACKET_SAMPLES)
 
 
-def cleared_answers(line: wire.Line) -> list[Cleared]:
-    begun = {told.event["response_id"]: told.at for told in line.events if told.kind == "output_audio_buffer.started"}
-    cleared = [told for told in line.events if told.kind == "output_audio_buffer.cleared"]
-    ends = [told.at for told in cleared[1:]] + [float("inf")]
-    return [
-        Cleared(begun[told.event["response_id"]], told.at, end)
-        for told, end in zip(cleared, ends, strict=True)
-        if told.event["response_id"] in begun
-    ]
+def pitches_hz(line: wire.Line) -> dict[str, int]:
+    """Of the answers, by what they say."""
+    said: dict[str, str] = {}
+    for told in line.events:
+        if told.kind == "response.output_audio_transcript.delta":
+            said[told.event["response_id"]] = said.get(told.event["response_id"], "") + told.event["delta"]
+    return {response: pitch for response, text in said.items() if (pitch := pitch_of(text)) is not None}
 
 
 def voiced_tones(line: wire.Line) -> list[Tone]:

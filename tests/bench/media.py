@@ -45,6 +45,15 @@ SHORT = Plan(crowds=(2,), settle_s=0.5, seconds=1.5, comebacks=1)
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
+    if plan is SHORT:  # side by side: nothing is measured
+        loss, rest = await asyncio.gather(hearing_through_loss(short=True), calls(plan))
+    else:
+        loss, rest = await hearing_through_loss(short=False), await calls(plan)
+    note(f"loss {loss}")
+    return {**loss, **rest}
+
+
+async def calls(plan: Plan) -> dict[str, Any]:
     packets = speech(spoken_commands())
     async with fast_server(sentences=1) as server:
         crowds = [await cost_of(server, calls, plan.settle_s, plan.seconds, packets) for calls in plan.crowds]
@@ -57,9 +66,7 @@ async def measure(plan: Plan) -> dict[str, Any]:
     async with stock_peer() as server:
         stock = await cost_of(server, plan.crowds[0], plan.settle_s, plan.seconds, packets)
         note(f"stock aiortc {stock}")
-    lossy = await hearing_through_loss(short=plan is SHORT)
-    note(f"loss {lossy}")
-    return {**lossy, **figures(crowds, plain, stock), **again.figures()}
+    return {**figures(crowds, plain, stock), **again.figures()}
 
 
 def figures(crowds: list[Cost], plain: Cost, stock: Cost) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A quick mind and a quick mouth for a real server: whatever is heard is answered by a story, spoken as a tone.
 
-Each answer has a pitch of its own, so that a listener can tell of which answer a sound is. What this measures is the path of the
-sound; real models are busy for longer.
+Each answer tells of another ship and has the pitch of that, so that a listener can tell of which answer a sound is. What this
+measures is the path of the sound; real models are busy for longer.
 """
 
 import asyncio
@@ -21,12 +21,14 @@ from engines.parameters import Generation, Message, Parameters, Speech
 from engines.payloads import Payload, audio
 
 HEARD = "Please go on with the story."
-SENTENCE = "The ship sailed on over the grey sea, and nobody said a word."
+SENTENCE = "The {ship} sailed on over the grey sea, and nobody said a word."
 """Four seconds."""
+FIRSTS, SECONDS = ("Ba", "De", "Fi", "Go", "Ku", "La", "Me", "Ni"), ("bo", "du", "fa", "ge", "ki", "lo", "mu", "na")
+SHIPS = tuple(first + second for first in FIRSTS for second in SECONDS)
 WORD_S = 0.02
 """As quick as the default model: some 50 words a second."""
 MS_PER_CHARACTER = 65
-PITCHES_HZ = tuple(range(200, 2_120, 30))
+LOWEST_HZ, STEP_HZ = 200, 30
 LOUDNESS = 8_000
 KIND = "tones 1"
 
@@ -75,7 +77,8 @@ class Storyteller:
     """The thinker. Option `sentences`: of each answer, 4 s each."""
 
     def __init__(self, sentences: int) -> None:
-        self._words = SENTENCE.split() * sentences
+        self._sentences = sentences
+        self._told = 0
 
     @classmethod
     def load(cls, directory: Path, options: dict[str, object], slots: int) -> "Storyteller":
@@ -87,9 +90,11 @@ class Storyteller:
         return math.log(0.9)
 
     async def generate(self, messages: Sequence[Message], parameters: Generation) -> AsyncGenerator[TextDelta, None]:
-        for count, word in enumerate(self._words, start=1):
+        self._told += 1
+        words = SENTENCE.format(ship=SHIPS[self._told % len(SHIPS)]).split() * self._sentences
+        for count, word in enumerate(words, start=1):
             await asyncio.sleep(WORD_S)
-            last = count == len(self._words)
+            last = count == len(words)
             yield TextDelta(word + " ", 40, 0, count, finish_reason="stop" if last else "")
 
     async def died(self) -> None:
@@ -103,7 +108,7 @@ class Humming:
     """One answer. `samples` have been made so far."""
 
     rate: int
-    pitch_hz: int
+    pitch_hz: int = LOWEST_HZ
     samples: int = 0
 
 
@@ -112,9 +117,6 @@ class Tones:
 
     units = "samples"
 
-    def __init__(self) -> None:
-        self._opened = 0
-
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "Tones":
         return cls()
@@ -122,8 +124,7 @@ class Tones:
     def warm_up(self) -> None: ...
 
     def open(self, parameters: Parameters) -> Humming:
-        self._opened += 1
-        return Humming(cast(Speech, parameters).rate, PITCHES_HZ[self._opened % len(PITCHES_HZ)])
+        return Humming(cast(Speech, parameters).rate)
 
     def reset(self, state: Humming) -> None:
         state.samples = 0
@@ -148,6 +149,7 @@ class Tones:
 
     def _hum(self, state: Humming, payload: Payload) -> Produced:
         """The tone goes on where it stopped, so that nothing but the pitch tells two clauses from one."""
+        state.pitch_hz = pitch_of(payload.text) or state.pitch_hz
         count = len(payload.text) * MS_PER_CHARACTER * state.rate // 1000
         times = np.arange(state.samples, state.samples + count) / state.rate
         pcm = (np.sin(2 * np.pi * state.pitch_hz * times) * LOUDNESS).astype("<i2").tobytes()
@@ -156,3 +158,8 @@ class Tones:
         sound = audio(pcm, state.rate)
         attributes = {**sound.attributes, **payload.attributes, "clause_final": True}
         return Produced(Payload(arrays=sound.arrays, attributes=attributes), pts, units=count)
+
+
+def pitch_of(text: str) -> int | None:
+    """Of an answer with this in it."""
+    return next((LOWEST_HZ + STEP_HZ * number for number, ship in enumerate(SHIPS) if ship in text), None)
