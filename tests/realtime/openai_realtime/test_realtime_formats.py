@@ -213,3 +213,17 @@ async def test_an_interrupted_answer_in_a_telephone_format_is_cut_by_time_all_th
         await client.send("conversation.item.retrieve", item_id=item_id)
         item = (await client.until("conversation.item.retrieved"))["item"]
     assert item["content"][0]["transcript"] == "The capital"
+
+
+async def test_a_client_that_comes_back_finds_its_formats(edge: Edge) -> None:
+    async with edge.connect() as client:
+        await configured(client, session("pcma", manual=True))
+        token = client.seen[-1]["resume"]["token"]
+        async with edge.socket(f"/v1/realtime?resume={token}") as again:
+            sound = (await again.until("session.created"))["session"]["audio"]
+            assert sound["input"]["format"] == sound["output"]["format"] == {"type": "audio/pcma"}
+            await again.append(phone(100, "pcma"))
+            await again.send("input_audio_buffer.commit")
+            await again.until("conversation.item.input_audio_transcription.completed")
+            assert len(await sound_of_answer(again)) == ANSWER_MS * 8
+    assert len(heard_by(edge.graph, "vad")) == 100 * 48
