@@ -37,10 +37,10 @@ class AgentVoice:
         elif self._began_at is None:
             self._began_at = end
 
-    def is_all(self, probability: float) -> bool:
-        """Whether the last window, whose speech probability this is, holds nothing but its echo. The first window that an echo
-        does not explain still counts as one: a flutter would make the agent stutter."""
-        if not self._state.settings.echo_guard or probability < self._state.settings.hold_threshold:
+    def is_all(self) -> bool:
+        """Whether the last window holds nothing but its echo. To be asked of those that sound like speech. The first one that an
+        echo does not explain still counts as one: a flutter would make the agent stutter."""
+        if not self._state.settings.echo_guard:
             return False
         was, self._was_echo = self._was_echo, self._is_echo()
         return was or self._was_echo

@@ -101,7 +101,7 @@ class TurnFlow:
             self._detector = TurnDetector(policy, begins // SAMPLES_PER_MS)
         self._agent.window(begins + WINDOW_SAMPLES)
         is_confirmed = self.turn is not None and self.turn.confirmed.is_set()
-        if not is_confirmed and self._agent.is_all(probability):
+        if not is_confirmed and probability >= policy.hold_threshold and self._agent.is_all():
             probability = 0.0
         for event in self._detector.hear(probability):
             await self._on(event)
