@@ -274,7 +274,8 @@ async def test_the_agent_fed_back_does_not_interrupt_itself_and_does_not_stutter
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
         await answering(client, 100)
         playout.told = []
-        await feed_back(client, playout, silence(500) + syllables(8_000))
+        flutter = silence(6_020) + tone(10)
+        await feed_back(client, playout, silence(500) + syllables(8_000), flutter)
         assert playout.told.count("hold") <= 1
         assert client.of(SpeechStarted) == []
         assert graph.of("asr") == []
@@ -311,11 +312,26 @@ async def test_an_answer_is_begun_in_the_pause_of_an_interruption_and_used() -> 
 
 
 async def test_none_is_begun_for_what_is_denied() -> None:
-    graph, playout = scripted("Yeah."), Floor()
+    graph, playout = FakeGraph(), Floor()
+    graph.transcripts = ["Yeah."]
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
         await answering(client)
+        await client.until(ResponseDone)  # its sound is still being played
         await client.say(320, 960)
         assert len(graph.of("thinker")) == 1
+
+
+async def test_a_turn_does_not_end_before_its_words_are_known() -> None:
+    graph, playout = scripted("Stop."), Floor()
+    transcript = graph.hold("transcript")
+    async with talking(graph, voice_config=config(ServerVad(silence_ms=200)), playout=playout) as client:
+        await answering(client)
+        await client.say(320, 400)
+        assert client.of(SpeechStarted) == client.of(SpeechStopped) == []
+        transcript.release()
+        await client.until(SpeechStarted)
+        await client.until(SpeechStopped)
+        await client.until(ResponseCreated)
 
 
 @pytest.mark.parametrize(
