@@ -11,7 +11,10 @@ Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0)]
 
 
-BACKCHANNELS = ("yeah", "yes", "yep", "right", "okay", "ok", "sure", "i see", "oh", "ah", "aha", "wow", "really", "cool", "nice")
+BACKCHANNELS = (
+    *("yeah", "yes", "yep", "right", "okay", "ok", "sure", "i see", "uh huh", "oh", "ah", "aha"),
+    *("wow", "really", "cool", "nice", "thanks", "thank you"),
+)
 
 
 class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,7 +46,8 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Words that an utterance needs to interrupt: with 1 coughs and knocks do not. 0, and no `backchannels`: words are not asked
     for, and what is shorter than `interruption_ms` does not interrupt."""
     backchannels: tuple[str, ...] = BACKCHANNELS
-    """What a listener says without wanting the floor. Hums are among them in every spelling. Empty: no such tolerance."""
+    """What a listener says without wanting the floor, and what the default recogniser hears in coughs and hums ("thank you", in
+    four of the set's). Hums are among them in every spelling. Empty: no such tolerance."""
     echo_guard: bool = True
     """Tells the agent's own voice in the microphone by its level, or, where the client plays, by its words. Without it the agent
     interrupts itself in all scenes of the set in which it is fed back at −20 and −30 dB, with it in none."""

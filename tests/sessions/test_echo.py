@@ -103,6 +103,6 @@ def test_levels_are_counted_from_the_end() -> None:
 )
 def test_any_levels_are_compared(heard: list[float], played: list[float]) -> None:
     echo = find_echo(np.asarray(heard, np.float64), played)
-    assert echo is None or 0.6 <= echo.likeness <= 1.001
+    assert echo is None or 0.75 <= echo.likeness <= 1.001
     if len(played) <= min(len(heard), COMPARED_SLOTS):
         assert echo is None
