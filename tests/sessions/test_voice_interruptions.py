@@ -298,12 +298,14 @@ async def test_a_voice_over_the_echo_is_heard() -> None:
         await client.until(SpeechStarted)
 
 
-async def test_an_answer_is_begun_in_the_pause_of_an_interruption_and_used() -> None:
+@pytest.mark.parametrize("spoken_ms", [320, 800])
+async def test_an_answer_is_begun_in_the_pause_of_an_interruption_and_used(spoken_ms: int) -> None:
+    """Confirmed in that pause, or before."""
     graph, playout = scripted("Tell me about Paris."), FakePlayout()
     graph.endings = [0.01]
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
         await answering(client)
-        await client.say(800, 400)
+        await client.say(spoken_ms, 400)
         assert len(graph.of("thinker")) == 2
         assert client.of(AudioCommitted) == []
         await client.say(0, 960)
