@@ -15,7 +15,7 @@ class Opened(msgspec.Struct, frozen=True):
 
 class Reopened(msgspec.Struct, frozen=True):
     """Another transport has come to the session. `items` is the conversation, with what the live answer has written so far;
-    `response_id` that answer, None when there is none."""
+    `response_id` that answer, None when there is none. It may be one that is being stopped, whose end then follows."""
 
     config: VoiceConfig
     items: tuple[Item, ...]

@@ -7,6 +7,7 @@ TOLD = (
     events.Configured,
     events.SpeechStarted,
     events.SpeechStopped,
+    events.IdleTimeout,
     events.AudioCommitted,
     events.AudioCleared,
     events.ItemAdded,

@@ -77,7 +77,6 @@ class VoiceSession:
         self._answers = Answers(self._state, self._conversation, spoken_items)
         self._input = SpokenInput(self._state, spoken_items, self._answers)
         self._attended = True
-        self._giving_up: asyncio.Task[None] | None = None
 
     @property
     def config(self) -> VoiceConfig:
@@ -118,9 +117,9 @@ class VoiceSession:
     def give_up(self) -> None:
         """Nobody hears what is being said. It stops, and the conversation remembers what was heard of it."""
         self._input.forget_answer()
-        self._giving_up = self._state.spawn(self._answers.cut(self._answers.abandon()))
+        self._state.spawn(self._answers.cut(self._answers.abandon()))
 
-    async def attach(self, fence: int, play: Player | None) -> None:
+    def attach(self, fence: int, play: Player | None) -> None:
         """Another transport has come, in place of one that has gone or that it supersedes. `events` then begin with Reopened."""
         if self._attended:
             self.detach()
@@ -130,9 +129,6 @@ class VoiceSession:
         if playout is not before:
             self.give_up()
             self._state.playout = playout
-        if self._giving_up is not None:
-            await asyncio.wait({self._giving_up})
-        await self._answers.silence()
         self._attended = True
         self._state.events.resume(self._snapshot())
         self._state.spawn(self._input.configured())
@@ -142,7 +138,7 @@ class VoiceSession:
 
     def _snapshot(self) -> Reopened:
         live = self._answers.live()
-        said = {live.item.id: live.item} if live is not None else {}
+        said = {live.item.id: live.item} if live is not None and not live.stopping else {}
         items = tuple(said.get(entry.item.id, entry.item) for entry in self._conversation.entries)
         return Reopened(self._state.config, items, None if live is None else live.id)
 

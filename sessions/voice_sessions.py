@@ -79,7 +79,6 @@ class _Running:
     def __init__(self, session_id: str, manager: SessionManager) -> None:
         self.session_id = session_id
         self.attached: Attached | None = None
-        self.attaching = asyncio.Lock()
         self._manager = manager
         self._ready = asyncio.Event()
         self._ending = asyncio.Event()
@@ -185,9 +184,7 @@ class VoiceSessions:
         running = self._running[session_id]
         attached = Attached(running.session, attachment, self._manager)
         async with self._at(running, attached):
-            async with running.attaching:
-                if attached.is_current:
-                    await running.session.attach(attachment.fence.number, play)
+            running.session.attach(attachment.fence.number, play)
             yield attached
 
     @asynccontextmanager

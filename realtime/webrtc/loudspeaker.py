@@ -62,7 +62,7 @@ class Loudspeaker:
     def detach(self) -> bool:
         if self._outlet is not None:
             self._outlet.playout = None
-            self._playout.rewind(self._outlet.silent_s())
+            self._playout.rewind(self._outlet.unheard_slots)
             self._outlet = None
         return True
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from realtime.errors import SERVER, ErrorBody
 from realtime.media.call_codecs import Voice
+from realtime.media.opus_frames import FRAME_MS
 from realtime.openai_realtime import server_events
 from realtime.openai_realtime.server_events import ServerEvent
 from realtime.webrtc.playout import Playout
 
 MAX_NOTICES = 64
 """Overflow policy: refuse; a client that takes none of so many has other troubles."""
+SLOT_S = FRAME_MS / 1000
 
 
 class Outlet:
@@ -20,12 +22,19 @@ class Outlet:
 
     def __init__(self, voice: Callable[[], Voice], silent_s: Callable[[], float]) -> None:
         self.voice = voice
-        self.silent_s = silent_s
         self.notices: asyncio.Queue[ServerEvent] = asyncio.Queue(MAX_NOTICES)
         self.playout: Playout | None = None
+        self.unheard_slots = 0
+        """Since the last sign of life. What was sent in them may have reached nobody."""
+        self._silent_s = silent_s
+        self._was_silent_s = 0.0
 
     def next(self) -> bytes | None:
         """The packet of this slot; None: silence."""
+        silent_s = self._silent_s()
+        lives = silent_s < SLOT_S or silent_s < self._was_silent_s
+        self._was_silent_s = silent_s
+        self.unheard_slots = 1 if lives else self.unheard_slots + 1
         return None if self.playout is None else self.playout.next()
 
     def started(self, response_id: str) -> None:

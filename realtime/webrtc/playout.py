@@ -111,12 +111,12 @@ class Playout:
         self._leave_if_over(response_id, answer)
         return played
 
-    def rewind(self, unheard_s: float) -> None:
-        """What was played in the last `unheard_s`, three seconds at most, was never heard: it is played again, unless it was
+    def rewind(self, slots: int) -> None:
+        """What was played in the last so many, three seconds at most, was never heard: it is played again, unless it was
         cleared. All before that was heard."""
         for answer in self._answers.values():
             answer.announced = False
-        for _ in range(min(int(unheard_s * 1000) // FRAME_MS, len(self._played))):
+        for _ in range(min(slots, len(self._played))):
             if (played := self._played.pop()) is not None:
                 self._take_back(played)
         self._played.clear()

@@ -1,40 +1,15 @@
 """Seats, fences, resume tokens and expiry."""
 
 import contextlib
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.timers import Timers
 from sessions.manager import Fence, Kind, ResumeRefused, SeatRefused, SessionManager
 from sessions.settings import SessionLimits
 from sessions.states import IllegalTransition, State
-
-
-class Timers:
-    """A loop's call_later under the test's control."""
-
-    def __init__(self) -> None:
-        self.waiting: list[tuple[float, Callable[[], None], Handle]] = []
-
-    def call_later(self, delay_s: float, callback: Callable[[], None]) -> "Handle":
-        handle = Handle()
-        self.waiting.append((delay_s, callback, handle))
-        return handle
-
-    def fire(self) -> None:
-        for _, callback, handle in self.waiting:
-            if not handle.cancelled:
-                callback()
-        self.waiting.clear()
-
-
-class Handle:
-    cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 class Tenant:

@@ -126,3 +126,59 @@ async def test_clearing_frees_who_waits_for_room() -> None:
     told.playout.clear()
     await more
     assert told.slots(1) == [None]
+
+
+async def test_what_was_not_heard_is_played_again_and_announced_again() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2", b"3")
+    await told.say("b", b"4", b"5")
+    assert told.slots(4) == [b"1", b"2", b"3", b"4"]
+    told.playout.rewind(2)
+    assert told.playout.clear() == (Heard("a", "item_a", 40), Heard("b", "item_b", 0))
+
+
+async def test_an_answer_goes_on_after_what_was_played_again() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2", b"3")
+    await told.say("b", b"4", b"5")
+    told.slots(4)
+    told.playout.rewind(3)
+    assert told.slots(6) == [b"2", b"3", b"4", b"5", None, None]
+    assert (told.started, told.stopped) == (["a", "b", "a", "b"], ["a", "a", "b"])
+
+
+async def test_silence_between_is_not_played_again() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2")
+    told.slots(3)
+    told.playout.hold()
+    told.slots(2)
+    told.playout.resume()
+    told.playout.rewind(4)
+    assert told.slots(2) == [b"2", None]
+
+
+async def test_what_was_heard_once_is_not_played_again_by_a_second_rewinding() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2", b"3")
+    told.slots(2)
+    told.playout.rewind(1)
+    told.playout.rewind(500)
+    assert told.slots(3) == [b"2", b"3", None]
+
+
+async def test_three_seconds_at_most_are_played_again() -> None:
+    told = Told()
+    await told.say("a", *[number.to_bytes(2, "big") for number in range(300)])
+    told.slots(300)
+    told.playout.rewind(3_000)
+    assert told.slots(1) == [(150).to_bytes(2, "big")]
+
+
+async def test_nothing_comes_back_of_what_was_cleared() -> None:
+    told = Told()
+    await told.say("a", b"1", b"2")
+    told.slots(1)
+    told.playout.clear()
+    told.playout.rewind(50)
+    assert told.slots(2) == [None, None]
