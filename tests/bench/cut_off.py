@@ -25,8 +25,6 @@ LEAST_PLAYED_S, MOST_PLAYED_S = 1.2, 2.6
 """After the end of an utterance: the answer begins about half a second after it."""
 SAME_HZ = 12.0
 """Pitches are 30 Hz apart."""
-SURE_S = 0.04
-"""Events and packets travel apart: what arrived so close to an event may be from before it."""
 NEAR_S = 6.0
 """Pitches are used again, but not so soon."""
 FFT_SIZE = 8192
@@ -35,7 +33,7 @@ PACKET_SAMPLES = RATE // 50
 
 class CutOff(msgspec.Struct, frozen=True):
     """`taken_ms`: first packet of each interruption sent → last packet of the interrupted answer received. `stale_samples`: at
-    24 kHz, of answers that had been cleared before."""
+    24 kHz, of answers of which `output_audio_buffer.cleared` had come before, over the same socket."""
 
     taken_ms: list[float]
     stale_samples: int
@@ -77,7 +75,7 @@ def judged(line: wire.Line, onsets: Sequence[float]) -> CutOff:
         onset = max(at for at in onsets if at < cleared_at)
         if its:
             taken_ms.append(round(max(0.0, its[-1] - onset) * 1000, 1))
-            stale += sum(at > cleared_at + SURE_S for at in its)
+            stale += sum(at > cleared_at for at in its)
     return CutOff(taken_ms, stale * PACKET_SAMPLES)
 
 
