@@ -17,7 +17,7 @@ from aioice import Candidate, Connection, stun
 from aioice.ice import ICE_COMPLETED, CandidatePair, StunProtocol, relayed_candidate, server_reflexive_candidate
 
 from realtime.webrtc.candidates import RemoteCandidate
-from realtime.webrtc.ice_port import Port, host_candidate, local_addresses
+from realtime.webrtc.ice_port import MALFORMED, Port, host_candidate, local_addresses
 from realtime.webrtc.offer import Offer
 from realtime.webrtc.settings import IceServer, WebRtcSettings
 from realtime.webrtc.udp_ports import bind_one_port
@@ -169,8 +169,8 @@ class IceLink(Connection):
                 await self._ask_stun(server)
             else:
                 await self._ask_turn(server)
-        except (OSError, stun.TransactionError) as wrong:
-            log.warning("%s gives no candidate: %s", server.url, wrong)
+        except (OSError, stun.TransactionError, *MALFORMED) as wrong:
+            log.warning("%s gives no candidate: %r", server.url, wrong)
 
     async def _ask_stun(self, server: IceServer) -> None:
         """aioice asks by IPv4 alone."""

@@ -4,8 +4,9 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -108,6 +109,18 @@ async def test_a_stun_server_is_asked_for_an_address() -> None:
     server.close()
 
 
+@pytest.mark.parametrize("scheme", ["stun", "turn"])
+async def test_a_server_that_answers_without_saying_anything_is_left_out(scheme: str) -> None:
+    loop = asyncio.get_running_loop()
+    server, _ = await loop.create_datagram_endpoint(EmptyStunServer, local_addr=("0.0.0.0", 0))
+    url = f"{scheme}:127.0.0.1:{server.get_extra_info('sockname')[1]}"
+    before = sorted(os.listdir("/proc/self/fd"))
+    async with link(WebRtcSettings(ice_servers=(IceServer(url=url, username="user", credential="secret"),))) as ice:
+        assert {candidate.type for candidate in ice.announced_candidates()} == {"host"}
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    server.close()
+
+
 @pytest.mark.parametrize("url", ["stun:127.0.0.1:9", "turn:127.0.0.1:9", "turn:127.0.0.1:9?transport=tcp"])
 async def test_a_server_that_is_silent_is_left_out(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("realtime.webrtc.ice.SERVER_TIMEOUT_S", 0.02)
@@ -170,14 +183,20 @@ class TestStillNeeded:
 class StunServer(asyncio.DatagramProtocol):
     """Tells everybody the same address."""
 
+    says: Mapping[str, Any] = MappingProxyType({"XOR-MAPPED-ADDRESS": ("203.0.113.9", 40_000)})
+
     def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  it is one
         self.transport = transport
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
         request = stun.parse_message(data)
-        answer = stun.Message(stun.Method.BINDING, stun.Class.RESPONSE, request.transaction_id)
-        answer.attributes["XOR-MAPPED-ADDRESS"] = ("203.0.113.9", 40_000)
+        answer = stun.Message(request.message_method, stun.Class.RESPONSE, request.transaction_id)
+        answer.attributes |= self.says
         self.transport.sendto(bytes(answer), addr)
+
+
+class EmptyStunServer(StunServer):
+    says = MappingProxyType({})
 
 
 @asynccontextmanager
