@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import struct
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fakes.peers import Heard, open_peer
 from fakes.rtc_client import RtcClient
+from realtime.webrtc.candidates import read_candidates
 from realtime.webrtc.ice import MAX_REMOTE_CANDIDATES, MAX_WAITING_DATAGRAMS, IceLink
 from realtime.webrtc.ice_port import local_addresses
 from realtime.webrtc.offer import read_offer
@@ -79,10 +80,40 @@ async def test_a_client_cannot_be_in_any_number_of_places() -> None:
         ice._early_checks_done = True
         message = stun.Message(stun.Method.BINDING, stun.Class.REQUEST)
         message.attributes["PRIORITY"] = 1
-        for port in range(1024, 1024 + 2 * MAX_REMOTE_CANDIDATES):
+        ports = range(1024, 1024 + 2 * MAX_REMOTE_CANDIDATES)
+        for port in ports:
             ice.check_incoming(message, ("127.0.0.1", port), ice._protocols[0])
         assert len(ice.remote_candidates) == MAX_REMOTE_CANDIDATES
         assert len(ice._check_list) <= MAX_REMOTE_CANDIDATES
+        assert [port for port in ports if ice.is_known(("127.0.0.1", port))] == list(ports)[MAX_REMOTE_CANDIDATES:]
+
+
+async def test_a_client_cannot_name_any_number_of_places() -> None:
+    named = [f"1 1 udp 2130706431 127.0.0.1 {port} typ host" for port in range(1024, 1024 + 2 * MAX_REMOTE_CANDIDATES)]
+    async with link() as ice:
+        for line in named:
+            await ice.add_candidates(read_candidates([line]))
+        assert len(ice.remote_candidates) == MAX_REMOTE_CANDIDATES
+
+
+@pytest.mark.parametrize(("password", "signs"), [(None, 0), ("another's", 0), ("the client's", 1)])
+async def test_an_answer_is_a_sign_of_life_when_only_the_client_can_have_made_it(password: str | None, signs: int) -> None:
+    """Whoever reads along on the way sees which answer is waited for."""
+    seen: list[None] = []
+    async with link(on_sign=lambda: seen.append(None)) as ice:
+        ice._key = b"the client's"
+        check = stun.Message(stun.Method.BINDING, stun.Class.REQUEST)
+        check.attributes["PRIORITY"] = 1
+        ice._early_checks_done = True
+        ice.check_incoming(check, ("127.0.0.1", 9), ice._protocols[0])
+        seen.clear()
+        ice._nominated[1] = ice._check_list[0]
+        ice.ask()
+        answer = stun.Message(stun.Method.BINDING, stun.Class.RESPONSE, ice._questions[-1])
+        if password is not None:
+            answer.add_message_integrity(password.encode())
+        ice._protocols[0].datagram_received(bytes(answer), ("127.0.0.1", 9))
+        assert len(seen) == signs
 
 
 async def test_a_name_is_never_resolved() -> None:
@@ -200,10 +231,10 @@ class EmptyStunServer(StunServer):
 
 
 @asynccontextmanager
-async def link(settings: WebRtcSettings | None = None) -> AsyncGenerator[IceLink]:
+async def link(settings: WebRtcSettings | None = None, on_sign: Callable[[], None] = lambda: None) -> AsyncGenerator[IceLink]:
     async with RtcClient() as client:
         offer = read_offer(await client.offer())
-    ice = IceLink(settings or WebRtcSettings(), offer, on_sign=lambda: None)
+    ice = IceLink(settings or WebRtcSettings(), offer, on_sign)
     await ice.gather_candidates()
     try:
         yield ice
