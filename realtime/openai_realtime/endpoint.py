@@ -63,6 +63,9 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
                 attached.leave()
             log.info("the connection ends: %s", ended.reason)
             return ended
+    except Ended as ended:
+        log.info("a connection ended before its session was there: %s", ended.reason)
+        return ended
     except SeatRefused as full:
         await _say_last(socket, ErrorBody(message=str(full), type=SERVER, code="session_limit_reached"))
         return Ended(WSCloseCode.TRY_AGAIN_LATER, "no free session")
@@ -79,18 +82,28 @@ async def _attachment(context: AppContext, request: web.Request, socket: web.Web
     """Whoever comes back in vain hears so before the upgrade, as Refusal; a full server says so after it, as SeatRefused."""
     sessions, token = context.voice_sessions, request.query.get("resume")
     if token is None:
-        await socket.prepare(request)
+        await _upgrade(request, socket)
         async with sessions.open(default_session(context).config) as attached:
             log.info("session opened")
             yield attached
         return
+    if not socket.can_prepare(request).ok:
+        await socket.prepare(request)  # raises; nobody has been superseded
     try:
         async with sessions.resume(token) as attached:
             log.info("a client came back to its session")
-            await socket.prepare(request)
+            await _upgrade(request, socket)
             yield attached
     except ResumeRefused as refused:
         raise not_held(refused) from refused
+
+
+async def _upgrade(request: web.Request, socket: web.WebSocketResponse[bool]) -> None:
+    """Raises Ended when the client has gone meanwhile."""
+    try:
+        await socket.prepare(request)
+    except ConnectionError as gone:
+        raise Ended from gone
 
 
 def _check_protocols(request: web.Request) -> None:

@@ -1,13 +1,16 @@
 """A client whose connection was lost comes back to its session over a WebSocket; every event is held to the stock types."""
 
 import asyncio
+import logging
 import socket
 import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import NoReturn
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import silence, tone
@@ -16,6 +19,13 @@ from realtime.openai_realtime.resync import MAX_ITEMS_BYTES, resync
 from sessions.items import InputText, Item
 from sessions.settings import SessionLimits, VoiceSettings
 from strict_client import Event, StrictClient, alive
+
+UPGRADE = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
 
 
 @asynccontextmanager
@@ -92,12 +102,49 @@ async def test_only_a_close_with_1000_is_a_goodbye(edge: Edge, code: int) -> Non
 @pytest.mark.parametrize("path", ["/v1/realtime", "/v1/realtime/calls"])
 async def test_a_wrong_token_is_refused_and_tells_what_to_do(edge: Edge, token: str, path: str) -> None:
     method, body = ("GET", None) if path == "/v1/realtime" else ("POST", CHROMIUM)
-    headers = {} if body is None else {"Content-Type": "application/sdp"}
+    headers = UPGRADE if body is None else {"Content-Type": "application/sdp"}
     async with edge.http.request(method, f"{edge.url}{path}?resume={token}", data=body, headers=headers) as answer:
         assert answer.status == 404
         error = (await answer.json())["error"]
     assert (error["code"], error["param"]) == ("session_not_found", "resume")
     assert "open a new session" in error["message"]
+
+
+@pytest.mark.parametrize("broken", [{}, UPGRADE | {"Sec-WebSocket-Version": "1"}, UPGRADE | {"Sec-WebSocket-Key": "short"}])
+async def test_a_request_that_is_no_handshake_takes_nothing_over(edge: Edge, broken: dict[str, str]) -> None:
+    async with edge.connect() as client:
+        token = client.seen[0]["resume"]["token"]
+        async with edge.http.get(f"{edge.url}/v1/realtime?resume={token}", headers=broken) as answer:
+            assert answer.status == 400
+        await alive(client)
+    async with lost(edge) as client:
+        created = await client.until("session.created")
+    async with edge.http.get(f"{edge.url}/v1/realtime?resume={created['resume']['token']}", headers=broken) as answer:
+        assert answer.status == 400
+    assert edge.all_detached()
+    async with back(edge, created) as (client, _):
+        await alive(client)
+
+
+async def test_whoever_is_gone_before_the_upgrade_leaves_no_trace(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with lost(edge) as client:
+        created = await client.until("session.created")
+    with monkeypatch.context() as network:
+        network.setattr(web.WebSocketResponse, "prepare", gone)
+        for query in ("", f"?resume={created['resume']['token']}"):
+            with pytest.raises(aiohttp.ClientError):
+                async with edge.socket(f"/v1/realtime{query}"):
+                    pass
+    await edge.left_alone()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    async with back(edge, created) as (client, _):
+        await alive(client)
+
+
+async def gone(*_: object) -> NoReturn:
+    raise ConnectionResetError("Cannot write to closing transport")
 
 
 async def test_of_two_tabs_the_newest_wins_and_neither_fights(edge: Edge) -> None:
