@@ -9,14 +9,15 @@ import { explain, microphoneProblem, Problem, refusalProblem, stateWords } from 
 const code = (...refusal) => refusalProblem(...refusal).code;
 
 test("every refusal has a name that people can act on", () => {
-  assert.equal(code(401, undefined, null, false), "key_needed");
-  assert.equal(code(401, undefined, null, true), "key_wrong");
+  assert.equal(code(401, { message: "no key" }, null, false), "key_needed");
+  assert.equal(code(401, { message: "not this key" }, null, true), "key_wrong");
   assert.equal(code(503, { code: "session_limit_reached", message: "full" }, "2", false), "full");
   assert.equal(code(503, { code: "not_ready", message: "loading" }, "5", false), "not_ready");
   assert.equal(code(503, { code: "server_draining", message: "stopping" }, "5", false), "not_ready");
   assert.equal(code(400, { message: "sdp: expected m=audio" }, null, false), "bad_request");
   assert.equal(code(403, { message: "Origin" }, null, false), "bad_request");
   assert.equal(code(502, undefined, null, false), "server_failed");
+  assert.equal(code(404, undefined, null, false), "unreachable");
 });
 
 test("the server's own words and its advice to wait are kept", () => {

@@ -12,18 +12,19 @@ const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be g
 export const offerCall = async (sdp, resume) => {
   const headers = { "Content-Type": "application/sdp", ...bearer() };
   const offer = { method: "POST", headers, body: sdp };
-  const answer = await (resume === null ? asked(`${CALLS}?hold=1`, offer) : resumed(offer, resume));
-  return { sdp: await answer.text(), location: answer.headers.get("Location") };
+  const call = await (resume === null ? asked(`${CALLS}?hold=1`, offer, read) : resumed(offer, resume));
+  if (call.location === null) throw new Problem("unreachable"); // somebody else has answered
+  return call;
 };
 
 // What the browser may ask for a way through firewalls; none where the server knows of none, or does not say so soon.
 export const iceServers = async () => {
   const signal = AbortSignal.timeout(ICE_SERVERS_WITHIN_MS);
   try {
-    const answer = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store", signal });
-    return await answer.json();
+    const servers = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store", signal }, (answer) => answer.json());
+    return Array.isArray(servers) ? servers : [];
   } catch (error) {
-    if (error instanceof Problem || error instanceof DOMException) return []; // what is wrong is told of the offer itself
+    if (error instanceof Problem) return []; // what is wrong is told of the offer itself
     throw error;
   }
 };
@@ -36,32 +37,37 @@ export const hangUp = (location) => {
 };
 
 // Whether this server would let us in: a WebSocket cannot tell why it was refused.
-export const checkKey = (signal) => asked("/v1/models", { headers: bearer(), signal });
+export const checkKey = (signal) => asked("/v1/models", { headers: bearer(), signal }, () => {});
+
+const read = async (answer) => ({ sdp: await answer.text(), location: answer.headers.get("Location") });
 
 const resumed = async (offer, token) => {
   const url = `${CALLS}?${new URLSearchParams({ hold: "1", resume: token })}`;
   try {
-    return await asked(url, { ...offer, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return await asked(url, { ...offer, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }, read);
   } catch (error) {
-    if (error instanceof DOMException) throw new Problem("unreachable");
     throw error instanceof Problem && error.code === "bad_request" ? new Problem("resume_refused", { detail: error.detail }) : error;
   }
 };
 
-const asked = async (url, options) => {
-  const answer = await fetch(url, options).catch((error) => {
-    throw error instanceof TypeError ? new Problem("unreachable") : error;
-  });
-  if (!answer.ok) throw refusalProblem(answer.status, await errorOf(answer), answer.headers.get("Retry-After"), storedKey() !== "");
-  return answer;
+// What `take` makes of the answer. Networks break off, stall, or answer themselves: all that is "unreachable", and may pass.
+const asked = async (url, options, take) => {
+  try {
+    const answer = await fetch(url, options);
+    if (answer.ok) return await take(answer);
+    throw refusalProblem(answer.status, await errorOf(answer), answer.headers.get("Retry-After"), storedKey() !== "");
+  } catch (error) {
+    throw error instanceof Problem || error.name === "AbortError" ? error : new Problem("unreachable");
+  }
 };
 
 // OpenAI's error shape, or undefined where something else answered (a proxy).
 const errorOf = async (answer) => {
   try {
-    return (await answer.json()).error;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    const { error } = await answer.json();
+    return typeof error?.message === "string" ? error : undefined;
+  } catch (broken) {
+    if (broken instanceof SyntaxError) return undefined;
+    throw broken;
   }
 };

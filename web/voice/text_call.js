@@ -26,7 +26,7 @@ export class TextCall {
   async connect({ resume, signal }) {
     await checkKey(resume === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(OPEN_WITHIN_MS)])).catch((error) => {
       signal.throwIfAborted();
-      throw error instanceof DOMException ? new Problem("unreachable") : error;
+      throw error;
     });
     signal.throwIfAborted();
     const url = new URL(PATH, location.href);

@@ -153,8 +153,10 @@ export const microphoneProblem = (error) => {
 
 const STATUSES = { 400: "bad_request", 404: "bad_request", 415: "bad_request", 422: "bad_request", 429: "full" };
 
-// A refusal over HTTP, as a problem. `hasKey`: one was sent.
+// A refusal over HTTP, as a problem. `error`: what the server said, undefined where something else has answered. `hasKey`: one was
+// sent.
 export const refusalProblem = (status, error, retryAfter, hasKey) => {
+  if (error === undefined && status < 500) return new Problem("unreachable");
   const detail = error?.message ?? `HTTP ${status}`;
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const retryAfterS = Number.isNaN(seconds) ? null : seconds;
