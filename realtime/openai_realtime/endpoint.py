@@ -1,6 +1,5 @@
 """`WS /v1/realtime?model=M`: from the handshake to the close, and the one funnel for what goes wrong between."""
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -120,17 +119,11 @@ async def _say_last(socket: web.WebSocketResponse[bool], error: ErrorBody) -> No
 
 
 async def _close(request: web.Request, socket: web.WebSocketResponse[bool], ended: Ended) -> None:
+    """Politely; but a plain close would wait until a peer that takes nothing has read what is still buffered."""
+    transport = request.transport
     if ended.code is not None:
-        try:
-            async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
-                await socket.close(code=ended.code, message=ended.reason.encode())
-        except TimeoutError:
-            _abort(request)
-    elif not socket.closed or socket.close_code == WSCloseCode.ABNORMAL_CLOSURE:
-        _abort(request)
-
-
-def _abort(request: web.Request) -> None:
-    """A plain close would wait until the peer has read what is still buffered."""
-    if request.transport is not None:
-        request.transport.abort()
+        # Once a wait for room in aiohttp's writer has been cancelled, the next one raises CancelledError: so none here.
+        await socket.close(code=ended.code, message=ended.reason.encode(), drain=False)
+    answered = socket.closed and socket.close_code != WSCloseCode.ABNORMAL_CLOSURE
+    if transport is not None and not answered and (ended.code is None or transport.get_write_buffer_size()):
+        transport.abort()

@@ -189,6 +189,19 @@ async def test_a_sound_that_is_no_turn_yet_is_forgotten() -> None:
             assert (await second.until(Reopened)).items == ()
 
 
+async def test_a_sound_over_the_answer_that_is_no_interruption_yet_is_forgotten() -> None:
+    playout = FakePlayout()
+    async with house() as world:
+        async with coming(world, playout=playout) as first:
+            sound = await first.ask()
+            playout.unfinished = (Heard(sound.response_id, sound.item_id, 700),)
+            await first.say(400)
+        async with coming(world, first.attached.token, playout) as second:
+            assert [item.role for item in (await second.until(Reopened)).items] == ["user", "assistant"]
+            assert second.attached.session.config.turn_detection is not None
+            assert "SpeechStopped" not in await second.rest()
+
+
 async def test_where_the_client_plays_the_answer_stops_and_the_history_holds_what_was_heard() -> None:
     async with house() as world:
         gate = world.graph.hold("audio")

@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from sessions.audio_buffer import AudioBuffer
 from sessions.conversation import Conversation
 from sessions.event_queue import EventQueue
-from sessions.events import AudioCleared, ItemDeleted
+from sessions.events import AudioCleared, Event, ItemDeleted, Opened, SessionError, TranscriptFailed
 from sessions.items import InputText, Item
 from sessions.resync import told
 from sessions.stop_scope import StopScope
+from sessions.voice_config import VoiceConfig
+
+OPENED = Opened(VoiceConfig(model="voice", instructions="", voice="joe"))
+DONE, FAILED = TranscriptFailed("item", 0, "lost"), SessionError("lost", "lost")
 
 
 @given(st.lists(st.binary(max_size=9), max_size=30), st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
@@ -47,6 +51,35 @@ async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None
     await third
     queue.close()
     assert [event async for event in queue.read()] == [ItemDeleted("1"), ItemDeleted("3")]
+
+
+async def test_what_the_reader_has_taken_is_not_taken_back_until_it_is_gone() -> None:
+    queue = EventQueue(2, told)
+    await queue.put(OPENED)
+    reader = queue.read()
+    assert await anext(reader) == OPENED
+    assert queue.drop(lambda event: True) == []
+    queue.pause()
+    queue.resume(ItemDeleted("snapshot"))
+    queue.close()
+    assert [event async for event in queue.read()] == [ItemDeleted("snapshot")]
+    assert [event async for event in reader] == []
+
+
+async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again() -> None:
+    queue = EventQueue(1, told)
+    await queue.put(DONE)
+    waiting = [asyncio.create_task(queue.put(event)) for event in (ItemDeleted("told"), FAILED)]
+    await asyncio.sleep(0)
+    queue.pause()
+    queue.resume(OPENED)
+    seen: list[Event] = []
+    async for event in queue.read():
+        seen.append(event)
+        if event is FAILED:
+            break
+    assert seen == [OPENED, DONE, FAILED]
+    await asyncio.gather(*waiting)
 
 
 async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 from collections.abc import AsyncGenerator
@@ -20,6 +21,10 @@ from sessions.items import InputText, Item
 from sessions.settings import SessionLimits, VoiceSettings
 from strict_client import Event, StrictClient, alive
 
+LET_GO_S = 5
+"""Before its pings have been missed."""
+DEAD_AND_OTHER = 1 + 2
+"""Descriptors: of the one its client's end alone."""
 UPGRADE = {
     "Upgrade": "websocket",
     "Connection": "Upgrade",
@@ -165,6 +170,7 @@ async def test_nobody_waits_for_a_socket_that_takes_nothing(serve_edge: ServeEdg
     """Its buffers are full, and it may be gone: the newer connection is served at once, and the old one is let go."""
     edge = await serve_edge(voice_settings=VoiceSettings(event_queue=4))
     edge.graph.answers = [("word " * 20,) * 60, ("quick",)]  # 23 MB, far more than sockets buffer
+    before = len(os.listdir("/proc/self/fd"))
     async with edge.socket() as dead, edge.connect() as other:
         created = await dead.until("session.created")
         await ask(dead)
@@ -178,6 +184,9 @@ async def test_nobody_waits_for_a_socket_that_takes_nothing(serve_edge: ServeEdg
             assert "response.output_audio.delta" not in client.types()
             await ask(client)
             assert (await client.until("response.done"))["response"]["status"] == "completed"
+        async with asyncio.timeout(LET_GO_S):
+            while len(os.listdir("/proc/self/fd")) > before + DEAD_AND_OTHER:  # noqa: ASYNC110 (descriptors ring no bell)
+                await asyncio.sleep(0)
     await edge.idle()
 
 
