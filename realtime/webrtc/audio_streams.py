@@ -29,7 +29,9 @@ from realtime.webrtc.rtp import Reception, RtpPacket, read_rtp, write_rtp
 REPORT_INTERVAL_S = 1.0
 """On average; each is drawn from half to one and a half of it, so that reports of many calls do not fall together."""
 SILENT_S = 0.5
-"""A stream from which nothing has come for so long makes room for another one."""
+"""A stream from which nothing has come for so long makes room for another one at once."""
+TAKES_OVER_PACKETS = 5
+"""Of another stream, and none of the first between them: a new one began without a goodbye. They wait until then."""
 UNTOLD_LOSS = 0.1
 """What is expected of a client that has not reported yet."""
 LOSS_REPORTS = 4
@@ -43,6 +45,11 @@ class _SenderReport(NamedTuple):
 
     middle: int
     arrived_s: float
+
+
+class _Arrived(NamedTuple):
+    packet: RtpPacket
+    at_s: float
 
 
 class AudioStreams:
@@ -60,6 +67,7 @@ class AudioStreams:
         self._remote_ssrc: int | None = None
         self._stream = 0
         self._heard_s = 0.0
+        self._newcomers: list[_Arrived] = []
         self._reception = Reception(self._clock_hz)
         self.reported_loss = UNTOLD_LOSS
         """Part of what was sent lately that did not reach the client, 0 to 1, as it reports."""
@@ -72,17 +80,32 @@ class AudioStreams:
         self._last_sent: tuple[int, float] = (0, 0.0)
 
     def receive(self, data: bytes) -> None:
-        """A second stream beside the first is left out, until the first has fallen silent. What is numbered along with the
-        sound and is none (telephone events) is passed on empty."""
+        """A second stream beside the first is left out. What is numbered along with the sound and is none (telephone events) is
+        passed on empty."""
         packet, now_s = read_rtp(data), time.monotonic()
         if packet is None or not self._receives:
             return
-        if packet.ssrc != self._remote_ssrc:
-            if packet.payload_type != self._payload_type or (self._remote_ssrc is not None and now_s - self._heard_s < SILENT_S):
-                return
+        if packet.ssrc == self._remote_ssrc:
+            self._newcomers.clear()
+            self._hear(packet, now_s)
+        elif packet.payload_type == self._payload_type:
+            self._consider(packet, now_s)
+
+    def _consider(self, packet: RtpPacket, now_s: float) -> None:
+        """Of another stream than the one that is heard."""
+        if self._newcomers and self._newcomers[-1].packet.ssrc != packet.ssrc:
+            self._newcomers.clear()
+        self._newcomers.append(_Arrived(packet, now_s))
+        there_is_room = self._remote_ssrc is None or now_s - self._heard_s >= SILENT_S
+        if there_is_room or len(self._newcomers) == TAKES_OVER_PACKETS:
             self._begin(packet.ssrc)
-        self._heard_s = now_s
-        self._reception.add(packet.audio.sequence, packet.audio.timestamp, now_s)
+            for newcomer in self._newcomers:
+                self._hear(*newcomer)
+            self._newcomers.clear()
+
+    def _hear(self, packet: RtpPacket, arrived_s: float) -> None:
+        self._heard_s = arrived_s
+        self._reception.add(packet.audio.sequence, packet.audio.timestamp, arrived_s)
         self._on_packet(self._told(packet))
 
     def _told(self, packet: RtpPacket) -> AudioPacket:
