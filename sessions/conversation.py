@@ -1,5 +1,6 @@
 """The items of a conversation in their order."""
 
+from collections import deque
 from collections.abc import Sequence
 
 import msgspec
@@ -50,10 +51,22 @@ class Conversation:
     def __init__(self, maximum_items: int) -> None:
         self._maximum_items = maximum_items
         self._entries: list[Entry] = []
+        self._announced = ""
+        self._deleted_early: deque[str] = deque(maxlen=maximum_items)
 
     @property
     def entries(self) -> Sequence[Entry]:
         return self._entries
+
+    def announce(self, item_id: str) -> None:
+        """The client knows the id of an item to come. Of these there is one at a time, since the user says one thing at a time."""
+        self._announced = item_id
+
+    def create(self, item: Item, previous_item_id: str | None) -> str | None:
+        """As `add`, for the client: it may not take the id of an item that is announced, or deleted before it was complete."""
+        if item.id == self._announced or item.id in self._deleted_early:
+            raise CommandRefused("item_create_duplicate_id", f"item.id: {item.id!r} is the id of another item", "item.id")
+        return self.add(item, previous_item_id)
 
     def add(self, item: Item, previous_item_id: str | None = None, spoken: Spoken | None = None) -> str | None:
         """Returns the id of the item before it. Raises CommandRefused for a doubled id and an unknown predecessor."""
@@ -77,7 +90,10 @@ class Conversation:
         return self._named(item_id, "item_retrieve_invalid_item_id").item
 
     def delete(self, item_id: str) -> None:
-        self._entries.remove(self._named(item_id, "item_delete_invalid_item_id"))
+        entry = self._named(item_id, "item_delete_invalid_item_id")
+        self._entries.remove(entry)
+        if not is_complete(entry.written):
+            self._deleted_early.append(item_id)
 
     def replace(self, item: Item) -> Item:
         """The item's new state; cut to what was heard when its playback has been stopped. A deleted item stays away."""
@@ -151,6 +167,12 @@ class Conversation:
             message = f"previous_item_id: expected an item of the conversation, 'root' or null, got {previous_item_id!r}"
             raise CommandRefused("item_create_invalid_previous_item_id", message, "previous_item_id")
         return place + 1
+
+
+def is_complete(item: Item) -> bool:
+    """Nothing more is going to be written of it."""
+    unheard = any(isinstance(part, InputAudio) and part.transcript is None for part in item.parts)
+    return item.status != "in_progress" and not unheard
 
 
 def text_of(item: Item) -> str:

@@ -27,8 +27,13 @@ class EventQueue:
         """For a reader that begins with a snapshot."""
         self.closed = False
 
-    async def put(self, event: Event) -> None:
+    async def put(self, *events: Event) -> None:
+        """Meant for the reader there is now: what a snapshot tells, too, the one after it does not get."""
         reader = self._reader
+        for event in events:
+            await self._put(event, reader)
+
+    async def _put(self, event: Event, reader: int) -> None:
         if self._is_stale(event, reader):
             return
         await self._room.acquire()

@@ -38,6 +38,7 @@ class Idle:
     async def _speak_again(self, since: int, until: int) -> None:
         """What the detector took for silence is heard once more, and answered whatever it is."""
         item_id = self._state.ids("item")
+        self._spoken_items.announce(item_id)
         await self._state.emit(IdleTimeout(item_id, since // SAMPLES_PER_MS, until // SAMPLES_PER_MS))
         recogniser = Recogniser(self._state, self._buffer.between(since, until), speech_only=False)
         await self._spoken_items.commit(item_id, (until - since) // SAMPLES_PER_MS, recogniser)

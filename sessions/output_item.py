@@ -65,10 +65,9 @@ class OutputItem:
         if self._conversation is not None:
             previous = self._conversation.add(self._item, spoken=self._spoken if self._is_spoken else None)
         self._opened = True
-        await self._emit(OutputItemAdded(self._response_id, self._item))
-        if self._conversation is not None:
-            await self._emit(ItemAdded(self._item, previous))
-        await self._emit(PartAdded(self._response_id, self._item.id, self._part()))
+        added = () if self._conversation is None else (ItemAdded(self._item, previous),)
+        part = PartAdded(self._response_id, self._item.id, self._part())
+        await self._emit(OutputItemAdded(self._response_id, self._item), *added, part)
 
     async def write(self, text: str) -> None:
         self._text += text

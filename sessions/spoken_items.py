@@ -18,6 +18,10 @@ class SpokenItems:
         self._conversation = conversation
         self._pending: set[asyncio.Task[Transcript | RequestFailed]] = set()
 
+    def announce(self, item_id: str) -> None:
+        """Before the client is told the id of what will be committed."""
+        self._conversation.announce(item_id)
+
     async def commit(self, item_id: str, duration_ms: int, recogniser: Recogniser) -> asyncio.Task[Transcript | RequestFailed]:
         """Adds the item at once; the task ends when its transcript stands in the conversation."""
         item = Item(id=item_id, role="user", status="completed", parts=(InputAudio(None, duration_ms),))
@@ -25,9 +29,7 @@ class SpokenItems:
         transcribing = self._state.spawn(self._transcribe(item, recogniser))
         self._pending.add(transcribing)
         transcribing.add_done_callback(self._pending.discard)
-        await self._state.emit(AudioCommitted(item_id, previous))
-        await self._state.emit(ItemAdded(item, previous))
-        await self._state.emit(ItemDone(item, previous))
+        await self._state.emit(AudioCommitted(item_id, previous), ItemAdded(item, previous), ItemDone(item, previous))
         return transcribing
 
     async def settled(self) -> None:

@@ -150,6 +150,7 @@ class TurnFlow:
             self._state.playout.resume()
         self._undisputed.set()
         turn.confirmed.set()
+        self._spoken_items.announce(turn.item_id)
         await self._state.emit(SpeechStarted(turn.item_id, turn.start // SAMPLES_PER_MS))
         await self._answers.cut(cleared)
         if self._detector is not None and self._detector.held_open:

@@ -197,9 +197,8 @@ class VoiceSession:
             case CreateItem(item=item, previous_item_id=previous_item_id):
                 _check(item)
                 item = msgspec.structs.replace(item, id=item.id or self._state.ids("item"), status="completed")
-                previous = self._conversation.add(item, previous_item_id)
-                await self._state.emit(ItemAdded(item, previous))
-                await self._state.emit(ItemDone(item, previous))
+                previous = self._conversation.create(item, previous_item_id)
+                await self._state.emit(ItemAdded(item, previous), ItemDone(item, previous))
             case DeleteItem(item_id=item_id):
                 self._conversation.delete(item_id)
                 await self._state.emit(ItemDeleted(item_id))

@@ -69,9 +69,10 @@ class VoiceState:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def emit(self, event: Event) -> None:
-        """Waits while the client is slow."""
-        await self.events.put(event)
+    async def emit(self, *events: Event) -> None:
+        """Waits while the client is slow. What tells one change of the conversation is emitted at once, and right after it: a
+        transport that comes meanwhile knows the change from its snapshot."""
+        await self.events.put(*events)
 
     def request(self, entry: str, outputs: tuple[str, ...], parameters: Mapping[str, Parameters]) -> Request:
         return Request(

@@ -12,7 +12,7 @@ from fakes.graph import FakeGraph, silence, tone
 from fakes.playout import FakePlayout
 from fakes.timers import Timers
 from fakes.voice_client import VOICES, config, settle
-from sessions.commands import AppendAudio, CommandRefused, Configure, CreateItem, CreateResponse
+from sessions.commands import AppendAudio, CommandRefused, CommitAudio, Configure, CreateItem, CreateResponse
 from sessions.events import (
     AudioDelta,
     Configured,
@@ -40,13 +40,13 @@ QUESTION = Item(id="", role="user", status="completed", parts=(InputText("What i
 class House:
     """Sessions on a server, their clock and their timers. A client that plays for itself is given sound at the clock's time."""
 
-    def __init__(self, seats: int = 2) -> None:
+    def __init__(self, seats: int = 2, queue: int = 256) -> None:
         self.graph = FakeGraph()
         self.timers = Timers()
         self.now_s = 100.0
         limits = SessionLimits(maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S)
         self.manager = SessionManager(limits, 1, lambda: 1, self.timers.call_later)
-        self.sessions = VoiceSessions(self.graph, self.manager, VoiceSettings(), VOICES, lambda: self.now_s)
+        self.sessions = VoiceSessions(self.graph, self.manager, VoiceSettings(event_queue=queue), VOICES, lambda: self.now_s)
 
     def states(self) -> list[State]:
         return [info.state for info in self.manager.sessions()]
@@ -98,10 +98,10 @@ class Transport:
 
 
 @asynccontextmanager
-async def house(seats: int = 2) -> AsyncGenerator[House]:
+async def house(seats: int = 2, queue: int = 256) -> AsyncGenerator[House]:
     """Afterwards nothing of any session is left."""
     before = asyncio.all_tasks()
-    made = House(seats)
+    made = House(seats, queue)
     async with made.sessions:
         yield made
     await settle()
@@ -320,6 +320,17 @@ async def test_what_the_loser_does_last_leaves_the_winner_alone() -> None:
         assert world.states() == [State.ACTIVE]
         await winner.ask()
         await winning.__aexit__(None, None, None)
+
+
+async def test_an_item_that_waited_for_a_slow_client_is_told_once() -> None:
+    async with house(queue=1) as world, world.sessions.open(config()) as slow:  # its queue is full of Opened
+        await slow.handle(AppendAudio(tone(500)))
+        committing = asyncio.create_task(slow.handle(CommitAudio()))
+        await settle()
+        async with coming(world, slow.token) as second:
+            assert len((await second.until(Reopened)).items) == 1
+            await committing
+            assert await second.rest() == ["TranscriptCompleted"]
 
 
 async def test_from_the_servers_playout_to_a_client_that_plays_and_back() -> None:

@@ -82,6 +82,22 @@ async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again
     await asyncio.gather(*waiting)
 
 
+async def test_of_what_belongs_together_a_snapshot_tells_all_or_nothing() -> None:
+    queue = EventQueue(1, told)
+    await queue.put(DONE)
+    waiting = asyncio.create_task(queue.put(ItemDeleted("told"), ItemDeleted("told, too"), FAILED))
+    await asyncio.sleep(0)
+    queue.pause()
+    queue.resume(OPENED)
+    seen: list[Event] = []
+    async for event in queue.read():
+        seen.append(event)
+        if event is FAILED:
+            break
+    assert seen == [OPENED, DONE, FAILED]
+    await waiting
+
+
 async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:
     scope, steps = StopScope(), list[str]()
 

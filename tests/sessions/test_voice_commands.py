@@ -30,6 +30,7 @@ from sessions.events import (
     OutputItemDone,
     ResponseCreated,
     ResponseDone,
+    SpeechStarted,
     SpeechStopped,
     TextDelta,
     TextDone,
@@ -305,6 +306,49 @@ async def test_an_item_deleted_while_it_is_spoken_stays_away() -> None:
         gate.release()
         await client.until(ResponseDone)
         assert (await client.refusal(RetrieveItem(item.id))).code == "item_retrieve_invalid_item_id"
+
+
+async def test_nobody_takes_the_id_of_an_answer_that_goes_on() -> None:
+    graph = FakeGraph()
+    gate = graph.hold("audio")
+    async with talking(graph) as client:
+        await client.send(CreateResponse())
+        item = (await client.until(OutputItemAdded)).item
+        await client.send(DeleteItem(item.id))
+        assert (await client.refusal(said("mine", item.id))).code == "item_create_duplicate_id"
+        gate.release()
+        await client.until(ResponseDone)
+
+
+async def test_nobody_takes_the_id_of_speech_that_is_still_recognised() -> None:
+    graph = FakeGraph()
+    gate = graph.hold("transcript")
+    async with talking(graph) as client:
+        await client.send(AppendAudio(tone(500)), CommitAudio())
+        item_id = (await client.until(AudioCommitted)).item_id
+        await client.send(DeleteItem(item_id))
+        assert (await client.refusal(said("mine", item_id))).code == "item_create_duplicate_id"
+        gate.release()
+        await client.until(TranscriptCompleted)
+
+
+async def test_the_id_of_a_turn_in_progress_is_taken() -> None:
+    async with talking(voice_config=config(SemanticVad())) as client:
+        await client.say(960)
+        item_id = (await client.until(SpeechStarted)).item_id
+        refused = await client.refusal(said("mine", item_id))
+        assert (refused.code, refused.field) == ("item_create_duplicate_id", "item.id")
+        await client.say(0, 960)
+        assert (await client.until(ItemDone)).item.id == item_id
+        assert (await client.until(ResponseDone)).response.status == "completed"
+
+
+async def test_a_deleted_item_may_come_back() -> None:
+    async with talking() as client:
+        await client.send(said("one", "a"), DeleteItem("a"), said("two", "a"))
+        await client.send(CreateResponse())
+        await client.until(ResponseDone)
+        assert contents(client.graph)[1:] == [("user", "two")]
 
 
 async def test_items_go_where_they_are_told() -> None:
