@@ -25,6 +25,8 @@ LEAST_PLAYED_S, MOST_PLAYED_S = 1.2, 2.6
 """After the end of an utterance: the answer begins about half a second after it."""
 SAME_HZ = 12.0
 """Pitches are 30 Hz apart."""
+AROUND_S = 30.0
+"""To connect in, and to hang up."""
 NEAR_S = 6.0
 """Pitches are used again, but not so soon."""
 FFT_SIZE = 8192
@@ -55,12 +57,14 @@ async def cut_off(server: Server, asked: Sequence[Utterance], calls: int, seed: 
     ]
     spoken = [(script, wire.opus(script)) for script in scripts]
 
-    async def speak(script: Script, packets: Sequence[bytes]) -> CutOff:
-        async with wire.calling(server, LONG_ANSWER) as phone:
-            line = await phone.speak(packets)
-        return judged(line, [line.sent(one.begin_s) for one in script.spoken])
+    async def speak(script: Script, packets: Sequence[bytes]) -> wire.Line:
+        async with asyncio.timeout(script.seconds + AROUND_S), wire.calling(server, LONG_ANSWER) as phone:
+            return await phone.speak(packets)
 
-    judgements = await asyncio.gather(*(speak(script, packets) for script, packets in spoken))
+    lines = await asyncio.gather(*(speak(script, packets) for script, packets in spoken))
+    judgements = [  # not before all are over: it takes seconds, in which no packet would leave
+        judged(line, [line.sent(one.begin_s) for one in script.spoken]) for line, script in zip(lines, scripts, strict=True)
+    ]
     return CutOff([ms for one in judgements for ms in one.taken_ms], sum(one.stale_samples for one in judgements))
 
 
