@@ -59,7 +59,7 @@ class Conversation:
         return self._entries
 
     def announce(self, item_id: str) -> None:
-        """The client knows the id of an item to come. Of these there is one at a time, since the user says one thing at a time."""
+        """The client knows the id of an item to come. There is one at a time, as the user says one thing at a time."""
         self._announced = item_id
 
     def create(self, item: Item, previous_item_id: str | None) -> str | None:
