@@ -9,8 +9,10 @@ from aiortc import RTCCertificate, RTCDtlsFingerprint, RTCDtlsParameters, RTCDtl
 from OpenSSL import SSL
 
 from realtime.webrtc.ice import IceLink
+from realtime.webrtc.ice_port import FIRST_RTP
 from realtime.webrtc.liveness import Liveness
 from realtime.webrtc.offer import Fingerprint, Offer
+from realtime.webrtc.srtp_streams import SrtpStreams
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +31,8 @@ class SecureLink(RTCDtlsTransport):
         on_rtp: Callable[[bytes], None],
         on_rtcp: Callable[[bytes], None],
     ) -> None:
-        super().__init__(cast(RTCIceTransport, _Carrier(ice)), [RTCCertificate.generateCertificate()])
+        self._srtp_streams = SrtpStreams()
+        super().__init__(cast(RTCIceTransport, _Carrier(ice, self._srtp_streams)), [RTCCertificate.generateCertificate()])
         self.ended = asyncio.Event()
         self.liveness = liveness
         self._on_rtp = on_rtp
@@ -82,10 +85,12 @@ class SecureLink(RTCDtlsTransport):
             self.ended.set()
 
     async def _handle_rtp_data(self, data: bytes, arrival_time_ms: int) -> None:
+        self._srtp_streams.note(data)
         self.liveness.sign()
         self._on_rtp(data)
 
     async def _handle_rtcp_data(self, data: bytes) -> None:
+        self._srtp_streams.note(data)
         self.liveness.sign()
         self._on_rtcp(data)
 
@@ -93,7 +98,14 @@ class SecureLink(RTCDtlsTransport):
 class _Carrier:
     """What aiortc's DTLS needs of an ICE transport."""
 
-    def __init__(self, ice: IceLink) -> None:
+    def __init__(self, ice: IceLink, streams: SrtpStreams) -> None:
         self.role = "controlled"
-        self._recv = ice.recv
+        self._ice = ice
+        self._streams = streams
         self._send = ice.send
+
+    async def _recv(self) -> bytes:
+        while True:
+            data = await self._ice.recv()
+            if data[0] < FIRST_RTP or self._streams.admits(data):
+                return data

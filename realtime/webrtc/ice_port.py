@@ -15,7 +15,7 @@ logging.getLogger("aioice").setLevel(logging.WARNING)  # several lines for each 
 
 MAX_DATAGRAM_BYTES = 1500
 MALFORMED = (ValueError, KeyError, AssertionError, struct.error)
-_LAST_STUN, _FIRST_RTP = 3, 128
+_LAST_STUN, FIRST_RTP = 3, 128
 """First bytes (RFC 7983). Between them lies DTLS."""
 
 
@@ -43,7 +43,7 @@ class Port(StunProtocol):
         if not isinstance(data, bytes) or not 0 < len(data) <= MAX_DATAGRAM_BYTES:
             return
         if data[0] > _LAST_STUN:
-            if data[0] >= _FIRST_RTP or self._receiver.is_known((addr[0], addr[1])):
+            if data[0] >= FIRST_RTP or self._receiver.is_known((addr[0], addr[1])):
                 self.receiver.data_received(data, self.local_candidate.component)
             return
         try:

@@ -43,11 +43,12 @@ def test_a_client_that_changes_its_stream_in_mid_word_loses_nothing(client: Clie
     assert client.places() == [(place, 1 if place < 50 else 2) for place in range(100)]
 
 
-def test_a_stream_beside_the_one_that_is_heard_never_takes_over(client: Client) -> None:
+@pytest.mark.parametrize("others", [[NEW], [NEW, OTHER]])
+def test_a_stream_beside_the_one_that_is_heard_never_takes_over(client: Client, others: list[int]) -> None:
     for _ in range(20):
         client.sends(OLD)
-        client.sends(NEW, TAKES_OVER_PACKETS - 1)
-        client.sends(OTHER, TAKES_OVER_PACKETS - 1)
+        for other in others:
+            client.sends(other, TAKES_OVER_PACKETS - 1)
     assert {stream for _, stream in client.places()} == {1}
     assert len(client.heard) == 20
 
