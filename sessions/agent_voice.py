@@ -53,8 +53,9 @@ class AgentVoice:
         heard = slot_levels(pcm, SLOT_MS * SAMPLES_PER_MS)
         if not len(heard):
             return False
-        if (found := find_echo(heard, played)) is not None:
+        found = find_echo(heard, played)
+        if found is not None and found.is_sure:
             self._echo, self._found_at = found, self._end
-        if self._echo is None or self._end - self._found_at > REMEMBERED_MS * SAMPLES_PER_MS:
-            return False
-        return self._echo.explains(heard, played)
+        if self._echo is not None and self._end - self._found_at <= REMEMBERED_MS * SAMPLES_PER_MS:
+            found = self._echo
+        return found is not None and found.explains(heard, played)

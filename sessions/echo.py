@@ -26,6 +26,9 @@ ROOM_DB = -75.0
 AUDIBLE_DB = -45.0
 LEAST_AUDIBLE_SLOTS = 2
 LEAST_CHANGE_DB = 3.0
+SURE_SLOTS = 25
+"""Any two sounds rise alike where they begin: whose echo it is shows in how they go on for so long. Before that was asked, 54 of
+66 people who began to speak 100–500 ms after the agent, and more softly, were taken for its echo for as long as they spoke."""
 
 LIKENESS = 0.75
 """Echoes of 173 s of speech at −20 and −30 dB, 50–300 ms late, had 0.84 and more in 99 of 100 windows, and 0.66 where the fainter
@@ -46,6 +49,8 @@ class Echo(msgspec.Struct, frozen=True):
     likeness: float
     lag: int
     gain_db: float
+    is_sure: bool
+    """Told by more than the beginning of what was played."""
 
     @property
     def is_found(self) -> bool:
@@ -85,7 +90,11 @@ def find_echo(heard: Levels, played: Sequence[float]) -> Echo | None:
     if audible.sum() < LEAST_AUDIBLE_SLOTS:
         return None
     gains: Levels = (microphone - earlier[lag])[audible]
-    echo = Echo(float(likenesses[lag]), lag, float(np.percentile(gains, 40)))
+    began = int(audible.argmax())
+    is_sure = slots - began >= SURE_SLOTS or began == 0
+    after = began if is_sure else 0
+    (likeness,) = _correlations(microphone[after:], np.maximum(earlier[lag : lag + 1, after:], QUIET_DB))
+    echo = Echo(float(likeness), lag, float(np.percentile(gains, 40)), is_sure)
     return echo if echo.is_found else None
 
 

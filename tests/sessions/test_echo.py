@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.echo import COMPARED_SLOTS, Levels, find_echo, slot_levels
+from sessions.echo import COMPARED_SLOTS, SURE_SLOTS, Levels, find_echo, slot_levels
 from sessions.playout import SILENT_DB
 
 SLOTS = 100
@@ -57,6 +57,22 @@ def test_a_voice_over_an_agent_that_is_not_fed_back_is_a_voice(seed: int) -> Non
     moments = range(SLOTS, 200, 2)
     explained = [is_echo(voice[:end], agent[end - SLOTS : end]) for end in moments]
     assert sum(explained) < len(moments) / 3
+
+
+@pytest.mark.parametrize("after_slots", [5, 15, 25])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_voice_that_begins_soon_after_the_agent_is_soon_a_voice(seed: int, after_slots: int) -> None:
+    """Both begin, and so rise alike: for a moment it may be an echo, but it is none that would be remembered."""
+    agent = np.concatenate([np.full(SLOTS, SILENT_DB), speech(seed)])
+    began = SLOTS + after_slots
+    voice = mixed(
+        np.concatenate([np.full(began, SILENT_DB), speech(seed + 100, level_db=-34)])[: 2 * SLOTS], np.full(2 * SLOTS, -70.0)
+    )
+    for end in range(began + 2, began + SURE_SLOTS):
+        echo = find_echo(voice[:end], agent[end - SLOTS : end].tolist())
+        assert echo is None or not echo.is_sure
+    moments = range(began + SURE_SLOTS, began + 2 * SURE_SLOTS)
+    assert sum(is_echo(voice[:end], agent[end - SLOTS : end]) for end in moments) < len(moments) / 3
 
 
 @pytest.mark.parametrize("seed", range(20))
