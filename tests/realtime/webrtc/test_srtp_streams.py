@@ -47,8 +47,9 @@ async def test_a_client_with_too_many_streams_is_heard_by_the_first_alone(kind: 
         await client.send_rtp(sound(1))
         for ssrc in range(2, MAX_STREAMS + 1):
             await client.send_rtp(kind(ssrc))
-        for place in range(TAKES_OVER_PACKETS + 1):
-            await client.send_rtp(write_rtp(ANOTHER, OPUS, marker=False, audio=AudioPacket(place, 960 * place, b"new")))
-        await client.send_rtp(write_rtp(1, OPUS, marker=False, audio=AudioPacket(1, 960, b"end")))
+        for ssrc, payload in ((ANOTHER, b"new"), (1, b"end")):
+            for place in range(TAKES_OVER_PACKETS):
+                audio = AudioPacket(1 + place, 960 * (1 + place), payload)
+                await client.send_rtp(write_rtp(ssrc, OPUS, marker=False, audio=audio))
         await heard.until(lambda: heard.packets[-1:] != [] and heard.packets[-1].payload == b"end")
         assert {packet.payload for packet in heard.packets} == {b"", b"end"}
