@@ -79,7 +79,7 @@ class Answer:
                 self._head_start.drop()
             if self._stream is not None:
                 self._state.spawn(self._stream.abort())
-            await self._item.close("completed" if status == "completed" else "incomplete")
+            await self._item.close("completed" if status == "completed" else "incomplete", stopped=status == "cancelled")
             await self._state.emit(ResponseDone(self._response(status, reason, str(failure or ""))))
         finally:
             self.closed.set()

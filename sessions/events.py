@@ -177,8 +177,11 @@ class AudioDelta(msgspec.Struct, frozen=True):
 
 
 class AudioDone(msgspec.Struct, frozen=True):
+    """`stopped`: nobody is to hear what a resampler may still hold of it."""
+
     response_id: str
     item_id: str
+    stopped: bool = False
 
 
 class TextDone(msgspec.Struct, frozen=True):

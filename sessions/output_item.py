@@ -81,7 +81,7 @@ class OutputItem:
         if pcm:
             await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms, self._format))
 
-    async def close(self, status: ItemStatus) -> None:
+    async def close(self, status: ItemStatus, *, stopped: bool) -> None:
         if not self._opened:
             return
         if status == "incomplete" and self._conversation is not None:
@@ -89,7 +89,7 @@ class OutputItem:
         written = msgspec.structs.replace(self._item, status=status, parts=(self._part(),))
         self._item = self._conversation.replace(written) if self._conversation is not None else written
         if self._is_spoken:
-            await self._emit(AudioDone(self._response_id, self._item.id))
+            await self._emit(AudioDone(self._response_id, self._item.id, stopped))
         await self._emit(TextDone(self._response_id, self._item.id, self._text, self._is_spoken))
         await self._emit(PartDone(self._response_id, self._item.id, self._part()))
         if self._conversation is not None:

@@ -9,7 +9,8 @@ from sessions.events import AudioDelta, AudioDone, Event, ResponseDone
 
 
 class SoundOut:
-    """One connection's. Each answer is resampled as one stream, so its sound comes a little later; its end brings the rest."""
+    """One connection's. Each answer is resampled as one stream, so its sound comes a little later; its end brings the rest,
+    unless it was stopped."""
 
     def __init__(self) -> None:
         self._voices: dict[str, _Voice] = {}
@@ -21,7 +22,7 @@ class SoundOut:
                 if event.response_id not in self._voices:
                     self._voices[event.response_id] = _Voice(event.wanted)
                 return _sounding(event, self._voices[event.response_id].encode(event.pcm))
-            case AudioDone(response_id, item_id) if response_id in self._voices:
+            case AudioDone(response_id, item_id, stopped=False) if response_id in self._voices:
                 voice = self._voices[response_id]
                 return (*_sounding(AudioDelta(response_id, item_id, b"", voice.made_ms), voice.finish()), event)
             case ResponseDone(response):

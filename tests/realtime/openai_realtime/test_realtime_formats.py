@@ -227,3 +227,20 @@ async def test_a_client_that_comes_back_finds_its_formats(edge: Edge) -> None:
             await again.until("conversation.item.input_audio_transcription.completed")
             assert len(await sound_of_answer(again)) == ANSWER_MS * 8
     assert len(heard_by(edge.graph, "vad")) == 100 * 48
+
+
+async def test_nothing_of_an_answer_sounds_after_the_user_has_interrupted_it(edge: Edge) -> None:
+    """Not even what the resampler still holds of it."""
+    edge.graph.answers = [tuple(f"This is sentence {number}. " for number in range(20))]
+    edge.graph.hold("audio").step(3)
+    edge.graph.transcripts = ["Could you please stop now?"]
+    async with edge.connect() as client:
+        await configured(client, {"audio": {"output": {"format": {"type": "audio/pcmu"}}}})
+        await client.send("response.create")
+        await client.until("response.output_audio.delta")
+        speech = tone(1_500) + silence(300)
+        for start in range(0, len(speech), 960):
+            await client.append(speech[start : start + 960])
+        await client.until("response.output_audio.done")
+    types = client.types()
+    assert "response.output_audio.delta" not in types[types.index("input_audio_buffer.speech_started") :]
