@@ -7,6 +7,9 @@ import pytest
 from fakes.machine import Machine
 
 TEST_PACKAGES = "pip deploy/locks/test.txt"
+NO_COTURN = pytest.mark.skipif(
+    Path("/usr/bin/turnserver").exists(), reason="this machine has a coturn of its own, which is looked for"
+)
 NO_NGINX = pytest.mark.skipif(
     Path("/usr/sbin/nginx").exists(), reason="this machine has an nginx of its own, which is looked for"
 )
@@ -16,7 +19,7 @@ NO_NGINX = pytest.mark.skipif(
 def machine(tmp_path: Path) -> Machine:
     """With a browser and a proxy."""
     machine = Machine(tmp_path)
-    for name in ("chromium", "nginx"):
+    for name in ("chromium", "nginx", "turnserver"):
         machine.command(name, "#!/bin/bash\n")
     return machine
 
@@ -68,3 +71,29 @@ def test_nginx_that_cannot_be_fetched_is_named(machine: Machine) -> None:
         1,
         "Missing Debian packages. Run this, then try again: sudo apt-get install -y nginx",
     )
+
+
+@NO_COTURN
+def test_coturn_is_unpacked_with_what_it_needs(machine: Machine) -> None:
+    (machine.commands / "turnserver").unlink()
+    machine.command(
+        "apt-get",
+        '#!/bin/bash\necho "apt-get $*" >>"$CALLS"\n'
+        'case $1 in --simulate) echo "Inst libevent (1)"; echo "Inst coturn (4)";; download) touch coturn_4.deb;; esac\n',
+    )
+    machine.command(
+        "dpkg-deb", '#!/bin/bash\nmkdir -p "$3/usr/bin" && touch "$3/usr/bin/turnserver" && chmod +x "$3/usr/bin/turnserver"\n'
+    )
+    assert machine.set_up_tests()[0] == 0
+    assert "apt-get download libevent coturn" in machine.calls()
+    assert machine.set_up_tests()[0] == 0
+    assert machine.calls() == ["weights"]
+
+
+@NO_COTURN
+def test_without_coturn_its_tests_are_left_out(machine: Machine) -> None:
+    (machine.commands / "turnserver").unlink()
+    machine.command("apt-get", "#!/bin/bash\nexit 100\n")
+    status, said = machine.set_up_tests()
+    assert status == 0
+    assert "apt-get knows no coturn: the tests of calls through a TURN server are skipped" in said
