@@ -28,32 +28,33 @@ class Timeline:
         """Time stamp up to which the stream was given."""
         self._missing = 0
         """Packets that were lost since."""
+        self._is_anew = False
+        """The time stamps to come have nothing to do with that."""
         self._filled = 0
         """Ticks of silence that the clock has put after that."""
         self._explained = False
         """The sender has said that it falls silent."""
         self._heard_s = 0.0
+        """When the last sound came."""
         self._began_s: float | None = None
         self._filled_ever = 0
 
     def begin_anew(self) -> None:
-        """The next packet follows at once, whatever its time stamp."""
-        self._end = None
-        self._missing = 0
+        """The next sound follows at once, whatever its time stamp. Until it comes the clock goes on."""
+        self._is_anew = True
 
     def give(self, packet: AudioPacket, missing: int, now_s: float) -> list[Sound]:
         """The packet, and before it what lies between it and the one before, `missing` packets of which were lost."""
         if self._began_s is None:
             self._began_s = now_s
-        self._heard_s = now_s
         self._missing += missing
         ticks = self._facts.ticks(packet.payload)
         if packet.comfort_noise:
             self._explained = True
         if not ticks:
             return []
-        given = [] if self._end is None else self._between(packet, signed(packet.timestamp - self._end) - self._filled, now_s)
-        self._end = packet.timestamp + ticks & 0xFFFF_FFFF
+        given = [] if self._end is None or self._is_anew else self._between(packet, self._end, now_s)
+        self._end, self._is_anew, self._heard_s = packet.timestamp + ticks & 0xFFFF_FFFF, False, now_s
         self._packet_ticks = ticks
         self._missing = self._filled = 0
         self._explained = self._facts.is_pause(packet.payload)
@@ -83,8 +84,8 @@ class Timeline:
         """So late a packet may come and still find its place empty: it is sent when its sound is over, and may be late."""
         return self._packet_ticks / self._facts.clock_hz + delay_s
 
-    def _between(self, packet: AudioPacket, gap: int, now_s: float) -> list[Sound]:
-        gap = self._allowed(gap, now_s)
+    def _between(self, packet: AudioPacket, end: int, now_s: float) -> list[Sound]:
+        gap = self._allowed(signed(packet.timestamp - end) - self._filled, now_s)
         lost = min(gap, self._missing * self._packet_ticks)
         if self._explained or lost == gap:
             return [*self._silent(gap - lost), *self._lost(lost, packet.payload)]

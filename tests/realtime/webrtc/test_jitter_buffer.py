@@ -25,7 +25,7 @@ from fakes.lossy_network import (
     without,
 )
 from realtime.webrtc.codec_facts import FACTS
-from realtime.webrtc.jitter_buffer import MAX_STEP, JitterBuffer
+from realtime.webrtc.jitter_buffer import MAX_HELD, MAX_STEP, JitterBuffer
 from realtime.webrtc.lateness import LEAST_DELAY_S, MOST_DELAY_S
 from realtime.webrtc.packets import AudioPacket, Lost, Silent
 from realtime.webrtc.timeline import MOST_FILLED_AHEAD_S, STALL_S
@@ -238,6 +238,13 @@ def test_a_burst_that_fills_the_buffer_loses_nothing() -> None:
     assert payloads(given_then) == [voice(place) for place in range(400) if place != 91]
 
 
+def test_a_hole_before_more_than_may_be_held_is_given_up_at_once() -> None:
+    first, _, *after = stream(voices(MAX_HELD + 3))
+    heard = buffer()
+    heard.add(first.packet, first.at_s)
+    assert [len(heard.add(packet, first.at_s)) for _, packet in after] == [0] * MAX_HELD + [1 + len(after)]
+
+
 def test_a_hole_waits_for_its_time_however_many_have_come_after_it() -> None:
     sent = stream(voices(20))
     burst_s = sent[9].at_s
@@ -294,6 +301,13 @@ def test_another_stream_begins_anew_whatever_its_numbers() -> None:
     assert filled(given_then) == 0
 
 
+def test_time_stamps_of_another_stream_do_not_count_as_late() -> None:
+    heard = buffer()
+    before, after = stream(voices(50), timestamp=1 << 30), stream(voices(10), timestamp=0, began_s=11.0)
+    played(heard, before + [Arrival(at_s, packet._replace(stream=1)) for at_s, packet in after])
+    assert heard.statistics().jitter_ms == pytest.approx(0, abs=1e-6)
+
+
 def test_what_is_no_sound_leaves_no_hole() -> None:
     """Three telephone events with one time stamp, numbered along with the sound, which pauses meanwhile."""
     sent = stream(voices(8))
@@ -321,7 +335,7 @@ def test_comfort_noise_explains_a_pause_of_a_telephone() -> None:
         heard.add(AudioPacket(place, 160 * place, sound), 1 + place * SLOT_S)
     noise = AudioPacket(5, 800, b"", comfort_noise=True)
     assert heard.add(noise, 1.1) == []
-    assert heard.due_s == pytest.approx(1.1 + 0.02 + LEAST_DELAY_S + 0.06)
+    assert heard.due_s == pytest.approx(1.08 + 0.02 + LEAST_DELAY_S + 0.06)
     again = [Arrival(2.0, AudioPacket(6, 8_000, sound))]
     assert filled(played(heard, again)) == 24_000 - 5 * SLOT_SAMPLES
 
