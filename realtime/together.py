@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 async def together(*coroutines: Coroutine[object, object, None]) -> None:
@@ -10,6 +13,21 @@ async def together(*coroutines: Coroutine[object, object, None]) -> None:
         async with asyncio.TaskGroup() as group:
             for coroutine in coroutines:
                 group.create_task(coroutine)
+    except ExceptionGroup as failures:
+        first: Exception = failures.exceptions[0]
+        raise first from None
+
+
+async def unless(work: Coroutine[object, object, T], *ends: Coroutine[object, object, None]) -> T:
+    """What `work` returns, unless one of `ends` raises before: then that, and the work is cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            waiting = [group.create_task(end) for end in ends]
+            working = group.create_task(work)
+            done = await working
+            for end in waiting:
+                end.cancel()
+        return done
     except ExceptionGroup as failures:
         first: Exception = failures.exceptions[0]
         raise first from None

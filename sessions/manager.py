@@ -112,7 +112,7 @@ class SessionManager:
         """The first transport of a session that is opening."""
         seat = self._seats[session_id]
         seat.state = step(session_id, seat.state, State.ACTIVE)
-        return self._attached(seat, seat.tokens.issue())
+        return self._attached(seat, seat.tokens.offer())
 
     def resume(self, session_id: str, token: str) -> Attachment:
         """A transport comes back; of two attachments the newest wins. Raises ResumeRefused."""
@@ -124,6 +124,12 @@ class SessionManager:
         if seat.state is State.DETACHED:
             seat.state = step(session_id, seat.state, State.ACTIVE)
         return self._attached(seat, following)
+
+    def delivered(self, attachment: Attachment) -> None:
+        """The client has shown that it has the token of this attachment: older ones are void. Only the newest may say so."""
+        seat = self._seats.get(attachment.session_id)
+        if seat is not None and seat.fence == attachment.fence:
+            seat.tokens.delivered(attachment.resume_token)
 
     def is_current(self, session_id: str, fence: Fence) -> bool:
         """Whether the attachment with this fence may still act for the session."""

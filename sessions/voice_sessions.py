@@ -45,6 +45,10 @@ class Attached:
         """With which the client comes back, as long as the session is held."""
         return f"{self.session_id}.{self.attachment.resume_token}"
 
+    def delivered(self) -> None:
+        """The client has shown that it has the token: those before are void."""
+        self._manager.delivered(self.attachment)
+
     @property
     def held_until_s(self) -> float:
         """If the connection were lost now, in Unix seconds."""

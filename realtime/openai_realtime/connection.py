@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+import math
+from collections.abc import Coroutine, Iterable
 from typing import NoReturn
 
 import msgspec
@@ -34,10 +35,13 @@ OFF_LOOP_BYTES = 256 << 10
 SUPERSEDED = 4409
 """Close code: the session is another connection's now. Private, beyond those of RFC 6455."""
 LAST_WORD_S = 1.0
+ROUND_TRIP_S = 0.4
+"""Of a slow network: what a client sends so long after it was told its token, it sends knowing it."""
 
 
 class Connection:
-    """`speaker` plays the answers; None: their sound goes to the client as events."""
+    """`speaker` plays the answers; None: their sound goes to the client as events. `patch`: what the client wants changed before
+    anything else, once it knows its session."""
 
     def __init__(
         self,
@@ -46,13 +50,17 @@ class Connection:
         attached: Attached,
         config: WireSession,
         speaker: Speaker | None = None,
+        patch: SessionPatch | None = None,
     ) -> None:
         self._context = context
         self._wire = wire
         self._attached = attached
-        self._config = config
-        context.known_sessions.keep(attached.session, config)
+        self._know(config)
         self._speaker = speaker
+        self._patch = patch
+        self._told = asyncio.Event()
+        """The client has been sent its session, and the token to come back with."""
+        self._told_at = math.inf
         self._inbox = Inbox()
         self._encoder = EventEncoder(attached.session_id, attached.attachment.fence.number)
         self._sound_in = SoundIn(config.config.input_format)
@@ -75,23 +83,36 @@ class Connection:
         """Always in receive(), or pings would go unanswered during long work."""
         while True:
             try:
-                await self._inbox.put(await self._wire.receive())
+                message = await self._wire.receive()
+                self.heard_from()
+                await self._inbox.put(message)
             except Refusal as refused:
                 await self._refuse(refused, None)
 
+    def heard_from(self) -> None:
+        """The client has sent something, be it sound."""
+        if self._context.clock() - self._told_at >= ROUND_TRIP_S and self._wire.is_delivered:
+            self._attached.delivered()
+
     async def _obey(self) -> NoReturn:
         """One command after the other, in the order of their arrival."""
+        if self._patch is not None:
+            await self._told.wait()
+            await self._heed(self.configure(self._patch), None)
         while True:
             message = await self._inbox.get()
-            event_id: str | None = None
             try:
                 understood = await self._understand(message)
-                event_id = understood.event_id
-                await self._do(understood.wish)
             except Malformed as malformed:
                 await self._refuse(malformed.refusal, malformed.event_id)
-            except (Refusal, CommandRefused, RequestFailed) as failure:
-                await self._refuse(refusal(failure), event_id)
+            else:
+                await self._heed(self._do(understood.wish), understood.event_id)
+
+    async def _heed(self, wish: Coroutine[None, None, None], event_id: str | None) -> None:
+        try:
+            await wish
+        except (Refusal, CommandRefused, RequestFailed) as failure:
+            await self._refuse(refusal(failure), event_id)
 
     async def _understand(self, message: bytes) -> Understood:
         catalogue, limit = self._context.catalogue, self._sound_in.most_bytes(self._context.settings.max_append_bytes)
@@ -117,15 +138,20 @@ class Connection:
     async def configure(self, patch: SessionPatch) -> None:
         """Raises Refusal and CommandRefused; then nothing has changed."""
         before = self._config
-        self._config = apply(before, patch, self._context.catalogue)
+        self._know(apply(before, patch, self._context.catalogue))
         try:
             await self._attached.handle(Configure(self._config.config))
         except CommandRefused:
-            self._config = before
+            self._know(before)
             raise
-        self._context.known_sessions.keep(self._attached.session, self._config)
         if self._sound_in.format != self._config.config.input_format:
             await self._handle(self._sound_in.change(self._config.config.input_format))
+
+    def _know(self, config: WireSession) -> None:
+        """At once, so that whoever takes over while the client is slow to hear of a change knows of it."""
+        self._config = config
+        if self._attached.is_current:
+            self._context.known_sessions.keep(self._attached.session, config)
 
     async def _tell(self) -> NoReturn:
         """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
@@ -137,7 +163,7 @@ class Connection:
                 for encoded in self._sound_out.encoded(event):
                     for said in self._wire_events(encoded):
                         await self.say(said)
-            await self._note_end(event)
+            await self._note(event)
         if self._attached.superseded.is_set():
             await self._until_superseded()
         raise Ended(WSCloseCode.OK, "the session has ended")
@@ -152,8 +178,11 @@ class Connection:
             async with asyncio.timeout(LAST_WORD_S):
                 await self.say(server_events.Error(error=ErrorBody(message=message, code="superseded")))
 
-    async def _note_end(self, event: events.Event) -> None:
+    async def _note(self, event: events.Event) -> None:
         match event:
+            case events.Opened() | events.Reopened():
+                self._told_at = self._context.clock()
+                self._told.set()
             case events.AudioDone() if self._speaker is not None:
                 await self._speaker.finish(event)
             case events.ResponseDone(response):

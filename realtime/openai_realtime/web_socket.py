@@ -13,6 +13,11 @@ class WebSocketWire:
         self._socket = socket
         self._send_timeout_s = send_timeout_s
 
+    @property
+    def is_delivered(self) -> bool:
+        """TCP tells nothing of it."""
+        return True
+
     async def receive(self) -> bytes:
         message = await self._socket.receive()
         match message.type:

@@ -15,6 +15,11 @@ class Ended(Exception):
 
 
 class Wire(Protocol):
+    @property
+    def is_delivered(self) -> bool:
+        """All that was sent has reached the client, as far as can be known."""
+        ...
+
     async def receive(self) -> bytes:
         """The next message, as text in UTF-8. Raises Ended, and Refusal for a message of another kind."""
         ...

@@ -13,15 +13,17 @@ from realtime.errors import SERVER, Refusal, refusal
 from realtime.media.call_codecs import Voice
 from realtime.openai_realtime.connection import Connection
 from realtime.openai_realtime.opening import not_held
-from realtime.openai_realtime.session_config import WireSession
+from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
+from realtime.together import unless
 from realtime.webrtc.channel_wire import ChannelWire, Mailbox
 from realtime.webrtc.loudspeaker import Loudspeaker
 from realtime.webrtc.microphone import Microphone
 from realtime.webrtc.offer import Offer
 from realtime.webrtc.outlet import Outlet
 from realtime.webrtc.pacer import Pacer
+from realtime.webrtc.packets import AudioPacket
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.trickle import Fragment, check_session
 from realtime.webrtc.turn import with_relay
@@ -33,6 +35,7 @@ from sessions.voice_sessions import Attached
 log = logging.getLogger(__name__)
 
 SEAT_RETRY_S = 5
+NOBODY_WAITS = "the client left before it was answered"
 
 
 class Return(msgspec.Struct, frozen=True):
@@ -55,13 +58,15 @@ class Call:
         self._wanted = session
         self._held = held
         self._hung_up = asyncio.Event()
+        self._connection: Connection | None = None
         self._mailbox = Mailbox()
         sound = offer.sound
         self._microphone = Microphone(context.call_media, sound.codec)
         self._outlet = Outlet(self._voice, lambda: self._peer.silent_s())
         pacer = Pacer(self._outlet, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
         settings = with_relay(context.settings.webrtc, context.turn)
-        self._peer = Peer(settings, pacer, self._microphone.arrived, self._mailbox.arrived)
+        self._peer = Peer(settings, pacer, self._arrived, self._mailbox.arrived)
+        self._wire = ChannelWire(self._peer, self._mailbox, call_id)
 
     def hang_up(self) -> None:
         self._hung_up.set()
@@ -86,6 +91,7 @@ class Call:
             refused = said
         except Ended as ended:
             log.info("the call ends: %s", ended.reason)
+            refused = Refusal(f"call: {ended.reason}", status=503, code="call_ended", type=SERVER, retry_after_s=SEAT_RETRY_S)
         except Exception:
             log.exception("a call failed")
         finally:
@@ -94,18 +100,25 @@ class Call:
                 self.answer.set_exception(refused)
 
     async def _talk(self) -> None:
+        if self.answer.cancelled():
+            raise Ended(reason=NOBODY_WAITS)
         async with self._attachment() as attached:
             try:
-                connection = await self._connection(attached)
-                answer = await self._peer.answer(self._offer)
-                if self.answer.cancelled():
-                    raise Ended(reason="the client left before it was answered")
-                self.answer.set_result(answer)
+                connection = self._connection = self._join(attached)
+                await self._answer(attached)
                 log.info("call %s is answered", self._call_id)
                 await self._converse(attached, connection)
             finally:
                 if self._is_over():
                     attached.leave()
+
+    async def _answer(self, attached: Attached) -> None:
+        """Raises Ended when nobody waits for the answer any more, and Refusal (409) when another connection has taken over."""
+        ends = self._until_hung_up(), self._until_superseded(attached), self._until_nobody_waits()
+        answer = await unless(self._peer.answer(self._offer), *ends)
+        if self.answer.cancelled():
+            raise Ended(reason=NOBODY_WAITS)
+        self.answer.set_result(answer)
 
     def _attachment(self) -> AbstractAsyncContextManager[Attached]:
         sessions = self._context.voice_sessions
@@ -128,15 +141,14 @@ class Call:
         self._speaker = speaker
         return speaker
 
-    async def _connection(self, attached: Attached) -> Connection:
-        """Raises Refusal and CommandRefused when a client that returns wants its session to be what it cannot be."""
-        wire = ChannelWire(self._peer, self._mailbox, self._call_id)
+    def _join(self, attached: Attached) -> Connection:
+        """Raises Refusal when a client that returns wants its session to be what it cannot be."""
         if not isinstance(self._wanted, Return):
-            return Connection(self._context, wire, attached, self._wanted, self._speaker)
-        connection = Connection(self._context, wire, attached, self._context.known_sessions.of(attached.session), self._speaker)
-        if self._wanted.patch != SessionPatch():
-            await connection.configure(self._wanted.patch)
-        return connection
+            return Connection(self._context, self._wire, attached, self._wanted, self._speaker)
+        known, patch = self._context.known_sessions.of(attached.session), self._wanted.patch
+        apply(known, patch, self._context.catalogue)
+        wish = patch if patch != SessionPatch() else None
+        return Connection(self._context, self._wire, attached, known, self._speaker, wish)
 
     async def _converse(self, attached: Attached, connection: Connection) -> NoReturn:
         ended = Ended()
@@ -157,6 +169,11 @@ class Call:
 
     async def _obey_and_tell(self, connection: Connection) -> NoReturn:
         raise await connection.run()
+
+    def _arrived(self, packet: AudioPacket) -> None:
+        self._microphone.arrived(packet)
+        if self._connection is not None:
+            self._connection.heard_from()
 
     async def _hear(self, attached: Attached) -> None:
         async def append(pcm: bytes) -> None:
@@ -190,3 +207,11 @@ class Call:
     async def _until_hung_up(self) -> NoReturn:
         await self._hung_up.wait()
         raise Ended(reason="the client hung up")
+
+    async def _until_superseded(self, attached: Attached) -> NoReturn:
+        await attached.superseded.wait()
+        raise Refusal("resume: a newer connection has taken this session over", status=409, code="superseded", field="resume")
+
+    async def _until_nobody_waits(self) -> NoReturn:
+        await asyncio.wait({self.answer})
+        raise Ended(reason=NOBODY_WAITS)

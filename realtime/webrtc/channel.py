@@ -78,6 +78,11 @@ class EventsChannel(RTCSctpTransport):
         channel = await self._writable()
         channel.send(text.decode())
 
+    @property
+    def is_delivered(self) -> bool:
+        """The client has acknowledged all that it was sent."""
+        return not (self._data_channel_queue or self._outbound_queue or self._sent_queue)
+
     async def _writable(self) -> RTCDataChannel:
         while not self._over:
             channel = self._channel

@@ -45,6 +45,10 @@ class ChannelWire:
         self._encoder = EventEncoder(call_id)
         self._voice_alone = False
 
+    @property
+    def is_delivered(self) -> bool:
+        return self._peer.is_delivered and not self._voice_alone
+
     async def receive(self) -> bytes:
         message = await self._mailbox.next()
         if isinstance(message, bytes):

@@ -101,6 +101,11 @@ class Peer:
             raise ChannelClosed
         await self._channel.send(text)
 
+    @property
+    def is_delivered(self) -> bool:
+        """The client has acknowledged all that it was sent on `oai-events`."""
+        return self._channel is not None and self._channel.is_delivered
+
     async def ended(self) -> None:
         """Returns when nothing is left of an answered connection. Raises what broke it, if it was a fault of ours."""
         if self._life is not None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fakes.timers import Timers
 from sessions.manager import Fence, Kind, ResumeRefused, SeatRefused, SessionManager
+from sessions.resume_tokens import MAX_OFFERED
 from sessions.settings import SessionLimits
 from sessions.states import IllegalTransition, State
 
@@ -84,18 +85,45 @@ def test_the_loser_of_two_attachments_cannot_detach() -> None:
     assert world.manager.sessions()[0].state is State.DETACHED
 
 
-def test_a_token_is_valid_until_its_successor_is_used() -> None:
+def test_a_token_is_valid_until_one_that_followed_it_is_used() -> None:
     world = World()
     world.open("a")
     first = world.manager.attach("a").resume_token
-    lost = world.manager.resume("a", first).resume_token
-    second = world.manager.resume("a", first).resume_token  # the reply was lost, the client tries again
-    with pytest.raises(ResumeRefused):
-        world.manager.resume("a", lost)
-    third = world.manager.resume("a", second).resume_token
-    with pytest.raises(ResumeRefused):
-        world.manager.resume("a", first)
+    second = world.manager.resume("a", first).resume_token
+    retried = world.manager.resume("a", first).resume_token  # the reply was lost, the client tries again
+    third = world.manager.resume("a", second).resume_token  # it was not lost
+    for void in (first, retried):
+        with pytest.raises(ResumeRefused):
+            world.manager.resume("a", void)
+    world.manager.resume("a", second)
     world.manager.resume("a", third)
+
+
+def test_a_token_is_valid_until_one_that_followed_it_was_delivered() -> None:
+    world = World()
+    world.open("a")
+    first = world.manager.attach("a").resume_token
+    lost = world.manager.resume("a", first)
+    second = world.manager.resume("a", first)
+    world.manager.delivered(lost)  # too late, another one has taken over
+    world.manager.delivered(second)
+    for void in (first, lost.resume_token):
+        with pytest.raises(ResumeRefused):
+            world.manager.resume("a", void)
+    world.manager.delivered(second)
+    world.manager.resume("a", second.resume_token)
+    world.manager.close("a")
+    world.manager.delivered(second)
+
+
+def test_of_the_tokens_that_may_be_lost_the_newest_are_kept() -> None:
+    world = World()
+    world.open("a")
+    first = world.manager.attach("a").resume_token
+    tries = [world.manager.resume("a", first).resume_token for _ in range(MAX_OFFERED + 1)]
+    with pytest.raises(ResumeRefused):
+        world.manager.resume("a", tries[0])
+    world.manager.resume("a", tries[1])
 
 
 @pytest.mark.parametrize(("session_id", "token"), [("a", "wrong"), ("a", ""), ("nobody", "wrong")])
