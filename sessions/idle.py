@@ -10,8 +10,13 @@ from sessions.voice_config import ServerVad
 from sessions.voice_state import VoiceState
 
 
+KEPT_MS = 30_000
+"""How much of the silence is kept and heard once more: its end, 1.4 MB."""
+
+
 class Idle:
-    """Time is counted in samples, from where the agent gave up the floor: its answer has ended and has been played."""
+    """Time is counted in samples, from where the agent gave up the floor: its answer has ended and has been played. What the
+    user utters without an answer following starts it anew."""
 
     def __init__(self, state: VoiceState, buffer: AudioBuffer, spoken_items: SpokenItems, answers: Answers) -> None:
         self._state = state
@@ -20,20 +25,36 @@ class Idle:
         self._answers = answers
         self._since: int | None = None
 
-    async def heard(self, until: int, *, in_turn: bool) -> None:
-        """Audio up to this sample has been listened to. `in_turn`: the user may be speaking."""
+    async def heard(self, until: int, *, in_turn: bool, spoken: bool) -> None:
+        """Audio up to this sample has been listened to. `in_turn`: the user may be speaking, or is to be answered; `spoken`: it
+        is certain that they are speaking."""
         if self._answers.has_floor:
             self._since = until
-        elif in_turn:
+        elif self._since is None or (spoken and not self._answers_turns):
             self._since = None
-        elif self._since is not None and until - self._since >= self._limit(until):
+        elif in_turn:
+            self._since = until
+        elif self._limit is not None and until - self._since >= self._limit:
             since, self._since = self._since, None
-            await self._speak_again(since, until)
+            await self._speak_again(max(since, self._buffer.start), until)
 
-    def _limit(self, never: int) -> int:
+    def needs(self, until: int) -> int:
+        """The first sample that is still needed when audio has been listened to up to `until`."""
+        if self._since is None or self._limit is None:
+            return until
+        return max(self._since, until - KEPT_MS * SAMPLES_PER_MS)
+
+    @property
+    def _answers_turns(self) -> bool:
         detection = self._state.config.turn_detection
-        limit_ms = detection.idle_timeout_ms if isinstance(detection, ServerVad) else None
-        return never + 1 if limit_ms is None else limit_ms * SAMPLES_PER_MS
+        return detection is not None and detection.create_response
+
+    @property
+    def _limit(self) -> int | None:
+        detection = self._state.config.turn_detection
+        if not isinstance(detection, ServerVad) or detection.idle_timeout_ms is None:
+            return None
+        return detection.idle_timeout_ms * SAMPLES_PER_MS
 
     async def _speak_again(self, since: int, until: int) -> None:
         """What the detector took for silence is heard once more, and answered whatever it is."""

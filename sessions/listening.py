@@ -23,12 +23,14 @@ Hear: TypeAlias = Callable[[int, Sequence[float]], Awaitable[None]]
 
 
 class Listener:
-    """Feeds the buffer's audio from `origin` on to the vad stage; opens it again when it fails, and misses no audio."""
+    """Feeds the buffer's audio from `origin` on to the vad stage; opens it again when it fails, and misses no audio. `lost`
+    is told of each failure."""
 
-    def __init__(self, state: VoiceState, buffer: AudioBuffer, hear: Hear) -> None:
+    def __init__(self, state: VoiceState, buffer: AudioBuffer, hear: Hear, lost: Callable[[], None]) -> None:
         self._state = state
         self._buffer = buffer
         self._hear = hear
+        self._lost = lost
         self._appended = asyncio.Event()
         self.heard = buffer.end
         """Audio up to this position has its probabilities."""
@@ -44,6 +46,7 @@ class Listener:
                 reason = "vad: ended on its own"
             except RequestFailed as failed:
                 reason = str(failed)
+            self._lost()
             message = f"voice activity was lost and is being opened again: {reason}"
             await self._state.emit(SessionError("voice_activity_lost", message))
             await self._wait_until(tried_at + self._state.settings.listen_retry_ms / 1000)

@@ -31,7 +31,7 @@ class SpokenInput:
             wanted = self._state.config.turn_detection is not None
             if wanted and self._listening is None:
                 self._buffer.forget_before(self._buffer.end)
-                self._listener = Listener(self._state, self._buffer, self._hear)
+                self._listener = Listener(self._state, self._buffer, self._hear, self._flow.listening_lost)
                 self._listening = self._state.spawn(self._listener.run())
             elif wanted:
                 self._flow.policy_changed()
@@ -40,9 +40,12 @@ class SpokenInput:
                 self._flow.abandon(self._buffer.end)
 
     async def _hear(self, first: int, probabilities: Sequence[float]) -> None:
+        heard = first + len(probabilities) * WINDOW_SAMPLES
         await self._flow.hear(first, probabilities)
         async with self._flow.lock:
-            await self._idle.heard(first + len(probabilities) * WINDOW_SAMPLES, in_turn=self._flow.turn is not None)
+            turn = self._flow.turn
+            await self._idle.heard(heard, in_turn=self._flow.in_turn, spoken=turn is not None and turn.confirmed.is_set())
+            self._flow.forget_silence(heard, self._idle.needs(heard))
 
     def forget_answer(self) -> None:
         """None is to follow what the user has said until now."""

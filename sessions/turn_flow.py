@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from engines.requests import RequestFailed
 from sessions.agent_voice import AgentVoice
-from sessions.answer_timing import SpokenTurn
 from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
-from sessions.commands import CommandRefused, CreateResponse
+from sessions.dispute import Dispute
+from sessions.due_answers import DueAnswers
 from sessions.echo import COMPARED_MS
-from sessions.events import SessionError, SpeechStarted, SpeechStopped
+from sessions.events import SpeechStarted, SpeechStopped
 from sessions.head_start import HeadStart
-from sessions.interruption import Utterance, Verdict, guards, judge
+from sessions.interruption import Verdict
 from sessions.listening import WINDOW_SAMPLES
 from sessions.playout import Heard
-from sessions.recognition import Recogniser, Transcript, recognise
+from sessions.recognition import Recogniser, Transcript
 from sessions.spoken_items import SpokenItems
 from sessions.turn import Turn
 from sessions.turn_hint import sureness
@@ -36,9 +36,6 @@ from sessions.turns import (
 from sessions.voice_config import SemanticVad
 from sessions.voice_state import VoiceState
 
-LONGEST_HOLD_MS = 2_000
-"""Sound of which it is not known for so long whether it interrupts keeps the agent no longer."""
-
 
 class TurnFlow:
     """`lock` serialises all that changes the turn: windows, hints, and the client's commit and clear."""
@@ -53,13 +50,9 @@ class TurnFlow:
         self._spoken_items = spoken_items
         self._answers = answers
         self._detector: TurnDetector | None = None
-        self._answer_due = ""
-        """The turn that waits for its answer to begin."""
         self._agent = AgentVoice(state, buffer)
-        self._guards = guards(state.settings)
-        self._undisputed = asyncio.Event()
-        """Not set while it is open whether the user takes the floor from the agent."""
-        self._undisputed.set()
+        self._dispute = Dispute(state, buffer, answers, self._agent)
+        self._due = DueAnswers(state, answers, self._dispute)
 
     async def hear(self, first: int, probabilities: Sequence[float]) -> None:
         """`first` is the sample where the first window begins."""
@@ -68,21 +61,28 @@ class TurnFlow:
                 begins = first + place * WINDOW_SAMPLES
                 if begins >= self.deaf_until:
                     await self._hear_window(begins, probability)
-            self._forget_silence(first + len(probabilities) * WINDOW_SAMPLES)
+
+    @property
+    def in_turn(self) -> bool:
+        """The user may be speaking, or an answer is due to them."""
+        return self.turn is not None or self._due.waiting
 
     def abandon(self, until: int) -> None:
         """Forget the turn in progress, and hear nothing before the sample `until`."""
         if self.turn is not None:
             self.turn.forget_pause()
-        self._state.playout.resume()
-        self._undisputed.set()
+        self._dispute.release()
         self.turn = None
         self._detector = None
         self.deaf_until = until
 
     def forget_answer(self) -> None:
         """None is to follow the turns until now."""
-        self._answer_due = ""
+        self._due.forget()
+
+    def listening_lost(self) -> None:
+        """No more is heard for now."""
+        self._dispute.release()
 
     def policy_changed(self) -> None:
         policy = self._policy()
@@ -108,13 +108,14 @@ class TurnFlow:
         if self.turn is not None and not self.turn.confirmed.is_set():
             await self._judge(self.turn, self._detector)
 
-    def _forget_silence(self, heard: int) -> None:
-        """Keep the turn in progress, or what the padding of the next one and the search for an echo may reach back to."""
+    def forget_silence(self, heard: int, needed: int) -> None:
+        """Keep the turn in progress, or what the padding of the next one and the search for an echo may reach back to; and all
+        from the sample `needed` on."""
         policy = self._detector.policy if self._detector is not None else None
         if self.turn is not None or policy is None:
             return
         reach_ms = max(policy.prefix_padding_ms + policy.onset_windows * WINDOW_MS, COMPARED_MS)
-        self._buffer.forget_before(heard - reach_ms * SAMPLES_PER_MS)
+        self._buffer.forget_before(min(heard - reach_ms * SAMPLES_PER_MS, needed))
 
     async def _on(self, event: TurnEvent) -> None:
         match event:
@@ -134,9 +135,8 @@ class TurnFlow:
 
     async def _began(self, event: SpeechBegan) -> None:
         self.turn = turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
-        if self._interrupts() and (self._answers.has_floor or self._answer_due) and self._detector is not None:
-            self._undisputed.clear()
-            self._detector.held_open = True
+        if self._interrupts() and (self._answers.has_floor or self._due.waiting) and self._detector is not None:
+            self._dispute.begin(self._detector)
         else:
             await self._confirm(turn)
 
@@ -144,11 +144,11 @@ class TurnFlow:
         """The user has the floor."""
         cleared: tuple[Heard, ...] = ()
         if self._interrupts():
-            self._answer_due = ""
+            self._due.forget()
             cleared = self._answers.interrupt()
         else:
             self._state.playout.resume()
-        self._undisputed.set()
+        self._dispute.end()
         turn.confirmed.set()
         self._spoken_items.announce(turn.item_id)
         await self._state.emit(SpeechStarted(turn.item_id, turn.start // SAMPLES_PER_MS))
@@ -163,28 +163,11 @@ class TurnFlow:
         self.turn = None
         if self._detector is not None:
             self._detector.forget()
-        self._release()
-
-    def _release(self) -> None:
-        """The agent need not wait for a verdict."""
-        self._undisputed.set()
-        self._state.playout.resume()
+        self._dispute.release()
 
     async def _judge(self, turn: Turn, detector: TurnDetector, words: str | None = None) -> None:
         question = turn.question
-        if detector.now_ms - turn.start // SAMPLES_PER_MS > LONGEST_HOLD_MS + detector.policy.prefix_padding_ms:
-            self._release()
-        utterance = Utterance(
-            voiced_ms=detector.voiced_ms,
-            over=detector.pausing,
-            asked_ms=question.voiced_ms,
-            words=words,
-            unknowable=question.failed or question.waited_ms(detector.now_ms) >= self._state.settings.interruption_words_ms,
-            saying=self._answers.saying,
-            sounding_ms=self._agent.sounding_ms,
-            echo_known=self._agent.is_known,
-        )
-        match judge(utterance, self._guards):
+        match self._dispute.judge(turn, detector, words):
             case Verdict.CONFIRM:
                 question.withdraw()
                 await self._confirm(turn)
@@ -197,11 +180,7 @@ class TurnFlow:
                 pass
 
     async def _ask(self, turn: Turn, detector: TurnDetector) -> None:
-        if turn.recogniser is not None:
-            heard = await turn.recogniser.outcome()
-        else:
-            said = self._buffer.between(turn.start, detector.now_ms * SAMPLES_PER_MS)
-            heard = await recognise(self._state, said, speech_only=True)
+        heard = await self._dispute.words(turn, detector)
         async with self.lock:
             if turn.question.waiting is asyncio.current_task():
                 turn.question.answered(failed=isinstance(heard, RequestFailed))
@@ -265,35 +244,6 @@ class TurnFlow:
         transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser)
         detection = self._state.config.turn_detection
         if detection is not None and detection.create_response:
-            self._answer_due = turn.item_id
-            self._state.spawn(self._answer(turn, transcribing, ended_at, decided_at))
+            self._due.owe(turn, transcribing, ended_at, decided_at)
         else:
             turn.forget_head_start()
-
-    async def _answer(
-        self, turn: Turn, transcribing: asyncio.Task[Transcript | RequestFailed], ended_at: float, decided_at: float
-    ) -> None:
-        try:
-            await self._begin_due_answer(turn, await transcribing, ended_at, decided_at)
-        finally:
-            if self._answer_due == turn.item_id:
-                self._answer_due = ""
-
-    async def _begin_due_answer(
-        self, turn: Turn, outcome: Transcript | RequestFailed, ended_at: float, decided_at: float
-    ) -> None:
-        await self._undisputed.wait()
-        await self._answers.silence()
-        unheard = outcome if isinstance(outcome, RequestFailed) else None
-        transcript = outcome if isinstance(outcome, Transcript) else None
-        # When another turn's answer is due, the user has spoken on, and that answer covers this turn.
-        if self._answer_due != turn.item_id or (transcript is not None and not transcript.text):
-            turn.forget_head_start()
-            return
-        head_start = await turn.take_head_start()
-        try:
-            await self._answers.create(CreateResponse(), SpokenTurn(ended_at, decided_at, transcript), unheard, head_start)
-        except CommandRefused as refused:
-            if head_start is not None:
-                head_start.drop()
-            await self._state.emit(SessionError(refused.code, refused.message))

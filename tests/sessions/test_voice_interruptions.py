@@ -6,8 +6,9 @@ import pytest
 
 from fakes.graph import MS_PER_CHARACTER, FakeGraph, silence, tone
 from fakes.playout import FakePlayout
+from fakes.talkative import LONG, SETTLED_MS, Floor, answering, scripted
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
-from sessions.commands import AppendAudio, CommitAudio, Configure, CreateResponse
+from sessions.commands import AppendAudio, CommitAudio, Configure
 from sessions.events import (
     AudioCommitted,
     ItemDone,
@@ -18,39 +19,12 @@ from sessions.events import (
     SpeechStopped,
 )
 from sessions.items import InputAudio
-from sessions.playout import Heard
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
 SETTINGS = VoiceSettings()
-LONG = tuple(f"This is sentence {number}. " for number in range(20))
-SETTLED_MS = SETTINGS.echo_guard_ms + 1_000
 DELAY_MS, GAIN = 100, 0.1
 PACKET_BYTES = 960
-
-
-def scripted(*transcripts: str) -> FakeGraph:
-    """Understands these, one after the other, and never ends an answer."""
-    graph = FakeGraph()
-    graph.transcripts, graph.answers = list(transcripts), [LONG]
-    graph.hold("audio").step(1)
-    return graph
-
-
-class Floor(FakePlayout):
-    """Plays for ever once something was given to it: the agent has the floor until it is cleared."""
-
-    def __init__(self, levels: bool = True) -> None:
-        super().__init__()
-        self.played_levels = [-20.0] * 100 if levels else []
-        self.unfinished = (Heard("resp_1", "item_1", 400),)
-
-
-async def answering(client: VoiceClient, settled_ms: int = SETTLED_MS) -> None:
-    """The agent is in the middle of a long answer, and has been heard for a while."""
-    await client.send(CreateResponse())
-    await client.until(ResponseCreated)
-    await client.say(0, settled_ms)
 
 
 async def test_a_hum_lets_the_agent_go_on_and_leaves_nothing() -> None:
