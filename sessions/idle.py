@@ -9,7 +9,6 @@ from sessions.spoken_items import SpokenItems
 from sessions.voice_config import ServerVad
 from sessions.voice_state import VoiceState
 
-
 KEPT_MS = 30_000
 """How much of the silence is kept and heard once more: its end, 1.4 MB."""
 
