@@ -1,7 +1,7 @@
 """What of the sound in the microphone is the agent's own."""
 
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
-from sessions.echo import COMPARED_MS, SLOT_MS, Echo, find_echo, slot_levels
+from sessions.echo import COMPARED_MS, LEAST_SLOTS, SLOT_MS, Echo, find_echo, slot_levels
 from sessions.voice_state import VoiceState
 
 REMEMBERED_MS = 10_000
@@ -22,8 +22,9 @@ class AgentVoice:
 
     @property
     def is_known(self) -> bool:
-        """Whether its loudness is known, and so its echo."""
-        return self._state.settings.echo_guard and len(self._state.playout.levels()) > 0
+        """Whether its loudness is known, and so its echo, and enough was heard to find that."""
+        enough = self._end - self._buffer.start >= LEAST_SLOTS * SLOT_MS * SAMPLES_PER_MS
+        return enough and self._state.settings.echo_guard and len(self._state.playout.levels()) > 0
 
     @property
     def sounding_ms(self) -> int | None:
@@ -36,6 +37,11 @@ class AgentVoice:
             self._began_at = None
         elif self._began_at is None:
             self._began_at = end
+
+    def forget(self) -> None:
+        """What is heard from now on may come another way, or from another room."""
+        self._echo = None
+        self._was_echo = False
 
     def is_all(self) -> bool:
         """Whether the last window holds nothing but its echo. To be asked of those that sound like speech. The first one that an

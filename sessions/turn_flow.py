@@ -72,6 +72,7 @@ class TurnFlow:
         if self.turn is not None:
             self.turn.forget_pause()
         self._dispute.release()
+        self._agent.forget()
         self.turn = None
         self._detector = None
         self.deaf_until = until

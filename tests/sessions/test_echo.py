@@ -122,3 +122,10 @@ def test_any_levels_are_compared(heard: list[float], played: list[float]) -> Non
     assert echo is None or 0.75 <= echo.likeness <= 1.001
     if len(played) <= min(len(heard), COMPARED_SLOTS):
         assert echo is None
+
+
+@pytest.mark.parametrize("slots", [3, 5, 10, 20, 39])
+def test_too_little_of_the_microphone_tells_nothing(slots: int) -> None:
+    """As after it was cleared, or in a fresh call: any voice resembles some stretch of what was played."""
+    for seed in range(20):
+        assert find_echo(speech(seed + 100, slots, level_db=-34), speech(seed).tolist()) is None

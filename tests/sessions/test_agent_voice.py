@@ -1,0 +1,105 @@
+"""The agent's own voice in the microphone, as a session hears it."""
+
+import numpy as np
+import pytest
+
+from fakes.graph import silence, tone
+from fakes.playout import FakePlayout
+from fakes.talkative import Floor, answering, scripted
+from fakes.voice_client import VoiceClient, config, settle, talking
+from sessions.commands import AppendAudio, ClearAudio
+from sessions.playout import Playout, Spawn
+from sessions.voice_config import SemanticVad, ServerVad
+
+PACKET_BYTES = 960
+TONE_DB = -15.3
+SYLLABLE_SLOTS = 3
+
+
+class Call:
+    """The agent is played at −6 to −22 dBFS; the microphone hears what it is given."""
+
+    def __init__(self, client: VoiceClient, playout: FakePlayout, seed: int) -> None:
+        self._client = client
+        self._playout = playout
+        self.played = np.repeat(np.random.default_rng(seed).uniform(-22, -6, 300), SYLLABLE_SLOTS)
+        self.slot = 0
+
+    async def hear(self, pcm: bytes) -> None:
+        for start in range(0, len(pcm), PACKET_BYTES):
+            self.slot += 1
+            self._playout.played_levels = self.played[self.slot : self.slot + 100].tolist()
+            await self._client.send(AppendAudio(pcm[start : start + PACKET_BYTES]))
+            await settle()
+
+    async def hear_echo(self, slots: int, gain_db: float) -> None:
+        for _ in range(slots):
+            await self.hear(at([self.played[self.slot + 100] + gain_db]))
+
+
+def at(levels: list[float]) -> bytes:
+    """A tone at these levels, in dBFS, 20 ms each."""
+    factors = np.repeat(10 ** ((np.array(levels) - TONE_DB) / 20), PACKET_BYTES // 2)
+    return (np.frombuffer(tone(20 * len(levels)), "<i2") * factors).astype("<i2").tobytes()
+
+
+def voice(seed: int) -> bytes:
+    """600 ms."""
+    return at(np.repeat(np.random.default_rng(seed + 100).uniform(-29, -22, 10), SYLLABLE_SLOTS).tolist())
+
+
+async def leave_and_come_back(client: VoiceClient) -> None:
+    def plays_on(before: Playout | None, spawn: Spawn) -> Playout:
+        assert before is not None
+        return before
+
+    client.session.detach()
+    await settle()
+    client.session.attach(8, plays_on)
+    await settle()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("how", ["cleared", "handed over"])
+async def test_who_speaks_right_after_the_microphone_began_anew_is_heard(how: str, seed: int) -> None:
+    playout = Floor()
+    async with talking(scripted("Stop."), voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client, 100)
+        call = Call(client, playout, seed)
+        await call.hear(silence(2_000))
+        if how == "cleared":
+            await client.send(ClearAudio())
+        else:
+            await leave_and_come_back(client)
+        playout.told = []
+        await call.hear(voice(seed))
+        assert playout.told[-1] == "hold"
+
+
+async def test_the_way_of_an_echo_is_not_remembered_in_another_call() -> None:
+    """The first call was loud, the second is not fed back at all."""
+    playout = Floor()
+    async with talking(scripted("Stop."), voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client, 100)
+        call = Call(client, playout, 3)
+        await call.hear(silence(1_000))
+        await call.hear_echo(60, -12.0)
+        await leave_and_come_back(client)
+        await call.hear(silence(1_000))
+        playout.told = []
+        await call.hear(voice(3))
+        assert playout.told[-1:] == ["hold"]
+
+
+async def test_enough_of_the_microphone_is_kept_to_find_an_echo() -> None:
+    """Also where turns have no padding."""
+    playout = Floor()
+    detection = ServerVad(prefix_padding_ms=0)
+    async with talking(scripted("Stop."), voice_config=config(detection), playout=playout) as client:
+        await answering(client, 100)
+        call = Call(client, playout, 4)
+        await call.hear(silence(1_000))
+        await call.hear_echo(60, -12.0)
+        playout.told = []
+        await call.hear_echo(60, -12.0)
+        assert "hold" not in playout.told
