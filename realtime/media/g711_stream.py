@@ -17,7 +17,7 @@ SHORTEST_PERIOD, LONGEST_PERIOD = 40, 160
 """One of a voice at 200 Hz to 50 Hz, or several of a higher one."""
 COMPARED_SAMPLES = 80
 FIRST_LOUDNESS = 0.8
-"""Of the guess: a little softer, for it may be wrong. On speech this and the lengths above give the least error (−2 dB)."""
+"""Of the guess: a little softer, for it may be wrong. On speech this and the lengths above give the least error (−1 to −2 dB)."""
 SILENCE_PIECE_SAMPLES = g711.RATE_HZ // 5
 
 
