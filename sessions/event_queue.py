@@ -18,6 +18,7 @@ class EventQueue:
         self._told = told
         self._events: deque[Event] = deque()
         self._room = asyncio.Semaphore(size)
+        self._putting = asyncio.Lock()
         self._news = asyncio.Event()
         self._first: Event | None = None
         self._taken: Event | None = None
@@ -28,10 +29,12 @@ class EventQueue:
         self.closed = False
 
     async def put(self, *events: Event) -> None:
-        """Meant for the reader there is now: what a snapshot tells, too, the one after it does not get."""
+        """One after the other, with nothing of other producers in between. Meant for the reader there is now: what a snapshot
+        tells, too, the one after it does not get."""
         reader = self._reader
-        for event in events:
-            await self._put(event, reader)
+        async with self._putting:
+            for event in events:
+                await self._put(event, reader)
 
     async def _put(self, event: Event, reader: int) -> None:
         if self._is_stale(event, reader):

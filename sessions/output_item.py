@@ -1,5 +1,7 @@
 """The item that an answer writes and speaks, and the events about it."""
 
+import asyncio
+
 import msgspec
 
 from engines.payloads import Payload
@@ -28,6 +30,7 @@ class OutputItem:
 
     def __init__(self, state: VoiceState, conversation: Conversation | None, response_id: str, sound: SoundFormat | None) -> None:
         self._emit = state.emit
+        self._spawn = state.spawn
         self._conversation = conversation
         self._response_id = response_id
         self._is_spoken = sound is not None
@@ -35,7 +38,7 @@ class OutputItem:
         self._text = ""
         self._spoken = Spoken(state.settings.characters_per_second)
         self._item = Item(id=state.ids("item"), role="assistant", status="in_progress", parts=())
-        self._opened = False
+        self._opening: asyncio.Task[None] | None = None
 
     @property
     def audio_ms(self) -> float:
@@ -54,17 +57,21 @@ class OutputItem:
 
     def output(self) -> tuple[Item, ...]:
         """What a response lists as its output."""
-        return (self._item,) if self._opened else ()
+        return (self._item,) if self._opening is not None else ()
 
     def so_far(self) -> Item:
         """With what has been written."""
         return self._item if self._item.parts else msgspec.structs.replace(self._item, parts=(self._part(),))
 
     async def open(self) -> None:
+        """Whoever stops the answer meanwhile does not stop this: what is in the conversation is announced whole."""
+        self._opening = self._spawn(self._announce())
+        await asyncio.wait({self._opening})
+
+    async def _announce(self) -> None:
         previous = None
         if self._conversation is not None:
             previous = self._conversation.add(self._item, spoken=self._spoken if self._is_spoken else None)
-        self._opened = True
         added = () if self._conversation is None else (ItemAdded(self._item, previous),)
         part = PartAdded(self._response_id, self._item.id, self._part())
         await self._emit(OutputItemAdded(self._response_id, self._item), *added, part)
@@ -82,8 +89,9 @@ class OutputItem:
             await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms, self._format))
 
     async def close(self, status: ItemStatus, *, stopped: bool) -> None:
-        if not self._opened:
+        if self._opening is None:
             return
+        await asyncio.wait({self._opening})
         if status == "incomplete" and self._conversation is not None:
             self._conversation.limit(self._item.id, self._spoken.duration_ms)
         written = msgspec.structs.replace(self._item, status=status, parts=(self._part(),))

@@ -98,6 +98,20 @@ async def test_of_what_belongs_together_a_snapshot_tells_all_or_nothing() -> Non
     await waiting
 
 
+async def test_what_belongs_together_stays_together_while_its_producer_waits() -> None:
+    queue = EventQueue(1, told)
+    puts = [(DONE, ItemDeleted("1"), ItemDeleted("2")), (FAILED,)]
+    waiting = [asyncio.create_task(queue.put(*events)) for events in puts]
+    await asyncio.sleep(0)
+    seen: list[Event] = []
+    async for event in queue.read():
+        seen.append(event)
+        if event is FAILED:
+            break
+    assert seen == [DONE, ItemDeleted("1"), ItemDeleted("2"), FAILED]
+    await asyncio.gather(*waiting)
+
+
 async def test_a_stopped_block_ends_and_its_task_goes_on() -> None:
     scope, steps = StopScope(), list[str]()
 

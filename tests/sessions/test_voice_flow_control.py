@@ -72,6 +72,37 @@ async def test_barge_in_takes_back_sound_that_a_slow_reader_has_not_read() -> No
         assert len(client.of(AudioDelta)) == read
 
 
+async def test_an_answer_stopped_while_it_is_announced_is_announced_and_closed() -> None:
+    """A slow reader has room for a part of what belongs together only."""
+    for size in range(1, 6):
+        async with talking(settings=VoiceSettings(event_queue=size)) as client:
+            client.reading.clear()
+            asking = asyncio.create_task(client.send(CreateResponse()))
+            await settle()
+            await client.send(CancelResponse())
+            await settle()
+            client.reading.set()
+            await asking
+            done = await client.until(ResponseDone)
+            assert done.response.status == "cancelled"
+            names = [name for name in client.names() if "Item" in name]
+            assert names in ([], ["OutputItemAdded", "ItemAdded", "ItemDone", "OutputItemDone"])
+            assert len(done.response.output) == len(names) // 4
+
+
+async def test_an_item_is_added_before_its_transcript_comes_however_slow_the_reader() -> None:
+    for size in (1, 2, 3):
+        async with talking(settings=VoiceSettings(event_queue=size)) as client:
+            client.reading.clear()
+            await client.send(AppendAudio(tone(500)))
+            committing = asyncio.create_task(client.send(CommitAudio()))
+            await settle()
+            client.reading.set()
+            await committing
+            await client.until(TranscriptCompleted)
+            assert client.names()[1:] == ["AudioCommitted", "ItemAdded", "ItemDone", "TranscriptCompleted"]
+
+
 async def test_a_session_may_be_left_while_its_reader_is_stuck() -> None:
     graph = FakeGraph()
     graph.answers = [tuple(f"Sentence {number}. " for number in range(50))]
