@@ -141,7 +141,7 @@ class TurnDetector:
 
     @property
     def _pause_ms(self) -> int:
-        return min(self.policy.pause_ms, self.policy.finished_silence_ms)
+        return max(min(self.policy.pause_ms, self.policy.finished_silence_ms), WINDOW_MS)
 
     def hear(self, probability: float) -> list[TurnEvent]:
         self._now_ms += WINDOW_MS

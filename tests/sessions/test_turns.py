@@ -299,3 +299,11 @@ def test_events_come_in_a_legal_order_for_any_input(runs: list[tuple[bool, int, 
                 in_turn = False
             case _:
                 raise AssertionError(event)
+
+
+def test_who_speaks_does_not_pause_even_where_no_silence_is_asked_for() -> None:
+    detector = TurnDetector(turn_policy(ServerVad(silence_ms=0), SETTINGS))
+    hear(detector, quiet(64) + speech(96))
+    assert not detector.pausing
+    hear(detector, quiet(32))
+    assert detector.pausing
