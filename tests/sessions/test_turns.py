@@ -247,6 +247,7 @@ def test_a_pause_shows_before_there_is_enough_speech_for_a_turn() -> None:
     assert not detector.pausing
     hear(detector, speech(96) + quiet(64))
     assert not detector.pausing
+    detector.held_open = True
     hear(detector, quiet(32))
     assert detector.pausing
     assert detector.voiced_ms == 96
@@ -305,5 +306,6 @@ def test_who_speaks_does_not_pause_even_where_no_silence_is_asked_for() -> None:
     detector = TurnDetector(turn_policy(ServerVad(silence_ms=0), SETTINGS))
     hear(detector, quiet(64) + speech(96))
     assert not detector.pausing
+    detector.held_open = True
     hear(detector, quiet(32))
     assert detector.pausing

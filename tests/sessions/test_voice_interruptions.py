@@ -363,6 +363,14 @@ async def test_interruption_may_be_switched_off_before_it_is_decided() -> None:
         assert client.of(PlaybackCleared) == []
 
 
+async def test_words_interrupt_where_no_silence_is_asked_for() -> None:
+    playout = Floor()
+    async with talking(scripted("Stop talking."), voice_config=config(ServerVad(silence_ms=0)), playout=playout) as client:
+        await answering(client)
+        await client.say(1_500)
+        await client.until(SpeechStarted)
+
+
 def test_how_long_the_fake_agent_speaks() -> None:
     """The tests above rely on it."""
     assert len(LONG[0]) * MS_PER_CHARACTER > 1_000
