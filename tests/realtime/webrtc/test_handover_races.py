@@ -8,6 +8,7 @@ import pytest
 
 from fakes.edge import Edge, ServeEdge
 from fakes.rtc_client import RtcClient
+from fakes.voice_client import settle
 from realtime.errors import Refusal
 from realtime.media.client import MediaClient
 from realtime.openai_realtime.connection import ROUND_TRIP_S
@@ -72,12 +73,21 @@ async def test_a_call_without_a_channel_cannot_have_got_its_token(edge: Edge) ->
 async def test_a_full_queue_holds_up_nobody_who_comes_back_with_a_wish(serve_edge: ServeEdge, media: MediaClient) -> None:
     edge = await serve_edge(call_media=media, voice_settings=VoiceSettings(event_queue=8))
     edge.graph.answers = [LONG]
+    gate = edge.graph.hold("audio")
+    gate.step(1)
     async with RtcClient() as old, RtcClient() as new:
-        created = await called(edge, old)
+        headers = {"Content-Type": "application/sdp"}
+        async with edge.http.post(f"{edge.url}/v1/realtime/calls?hold", data=await old.offer(), headers=headers) as response:
+            await old.accept(await response.text())
+        created = await old.event("session.created")
         await ask(old)
-        session = {"type": "realtime", "instructions": "Sing."}
+        await old.close()
+        while not edge.all_detached():  # noqa: ASYNC110 (seats ring no bell)
+            await asyncio.sleep(0)
+        gate.release()
+        await settle()  # more sound is made than anybody takes
         async with asyncio.timeout(10):
-            again = await called(edge, new, created, session)
+            again = await called(edge, new, created, {"type": "realtime", "instructions": "Sing."})
             assert again["resync"]["response"] is not None
             new.send({"type": "response.cancel"})
             assert (await new.event("session.updated"))["session"]["instructions"] == "Sing."
