@@ -310,6 +310,12 @@ async def test_the_newest_transport_wins_and_the_other_can_neither_act_nor_read(
         assert world.states() == [State.DETACHED]
 
 
+async def test_a_transport_that_lost_before_it_read_hears_nothing() -> None:
+    async with house() as world, world.sessions.open(config()) as loser, world.sessions.resume(loser.token) as winner:
+        assert [event async for event in loser.events()] == []
+        assert isinstance(await anext(winner.events()), Reopened)
+
+
 async def test_what_the_loser_does_last_leaves_the_winner_alone() -> None:
     async with house() as world:
         async with coming(world) as loser:
