@@ -86,7 +86,7 @@ class Answers:
     def clear_playback(self) -> tuple[Heard, ...]:
         """Falls silent. What has not been read of the answers' sound is taken back, also of an answer that is complete. The
         conversation remembers of these answers only what was heard."""
-        self._take_back(lambda sound: sound.response_id not in self._out_of_band)
+        self._take_back(lambda sound: not sound.out_of_band)
         cleared = self._state.playout.clear()
         return tuple(
             msgspec.structs.replace(heard, audio_ms=self._conversation.cut(heard.item_id, heard.audio_ms, heard.source))

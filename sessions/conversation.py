@@ -110,7 +110,7 @@ class Conversation:
             entry.given_ms = given_ms if entry.given_ms is None else min(given_ms, entry.given_ms)
 
     def cut(self, item_id: str, heard_ms: int, source: Source) -> int:
-        """Keep of a spoken item what was heard; returns `heard_ms` clamped to what there is.
+        """Keep of a spoken item what was heard; returns how much that is by all cuts of it.
 
         An item still being spoken is cut when it ends. A second cut can only take more away; but one that was reckoned gives way,
         both ways, to the client's word of where it stopped. A deleted item stays away.
@@ -121,9 +121,9 @@ class Conversation:
         heard_ms = min(max(heard_ms, 0), entry.sound_ms)
         if source == "truncated" and entry.source in RECKONED:
             entry.heard_ms = None
-        entry.heard_ms = heard_ms if entry.heard_ms is None else min(heard_ms, entry.heard_ms)
-        entry.source = source
-        return heard_ms
+        if entry.heard_ms is None or heard_ms < entry.heard_ms:
+            entry.heard_ms, entry.source = heard_ms, source
+        return min(entry.heard_ms, entry.sound_ms)
 
     def correct(self, item_id: str, heard_ms: int) -> None:
         """The client has told how far it had played. It counts where a cut was reckoned, and nowhere else."""
@@ -133,7 +133,7 @@ class Conversation:
             self.cut(item_id, heard_ms, "acknowledged")
 
     def truncate(self, item_id: str, content_index: int, audio_end_ms: int) -> int:
-        """The client has stopped playing there; returns `audio_end_ms` clamped to what there is. Raises CommandRefused."""
+        """The client has stopped playing there; returns how much of it is kept. Raises CommandRefused."""
         entry = self._named(item_id, "item_truncate_invalid_item_id")
         if entry.item.role != "assistant":
             raise CommandRefused(
@@ -143,6 +143,9 @@ class Conversation:
             raise CommandRefused(
                 "item_truncate_invalid_index", f"content_index: expected 0, got {content_index}", "content_index"
             )
+        if entry.spoken is None:
+            message = f"item_id: expected an item that was spoken here, got {item_id!r} without sound; delete it instead"
+            raise CommandRefused("item_truncate_no_audio", message, "item_id")
         return self.cut(item_id, audio_end_ms, "truncated")
 
     def _find(self, item_id: str) -> int | None:

@@ -167,13 +167,15 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class AudioDelta(msgspec.Struct, frozen=True):
-    """PCM16 mono 24 kHz; `pts_ms` is its place in the item. `wanted`: how the client wants it."""
+    """PCM16 mono 24 kHz; `pts_ms` is its place in the item. `wanted`: how the client wants it. `out_of_band`:
+    it is no part of the conversation, and nobody interrupts it by speaking."""
 
     response_id: str
     item_id: str
     pcm: bytes
     pts_ms: float
     wanted: SoundFormat = "pcm"
+    out_of_band: bool = False
 
 
 class AudioDone(msgspec.Struct, frozen=True):

@@ -86,7 +86,8 @@ class OutputItem:
         begins_ms, duration_ms = self._spoken.duration_ms, len(pcm) / 2 / SAMPLES_PER_MS
         self._spoken.add(int(place["clause"]), int(place["written_end"]), duration_ms, bool(place["clause_final"]))
         if pcm:
-            await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms, self._format))
+            aside = self._conversation is None
+            await self._emit(AudioDelta(self._response_id, self._item.id, pcm, begins_ms, self._format, aside))
 
     async def close(self, status: ItemStatus, *, stopped: bool) -> None:
         if self._opening is None:

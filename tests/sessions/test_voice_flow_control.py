@@ -26,14 +26,16 @@ from sessions.commands import (
 )
 from sessions.events import (
     AudioDelta,
+    ItemRetrieved,
     Opened,
     OutputItemAdded,
     OutputItemDone,
     ResponseCreated,
     ResponseDone,
+    SpeechStarted,
     TranscriptCompleted,
 )
-from sessions.items import InputText, Item
+from sessions.items import InputText, Item, OutputAudio
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad, TurnDetection
 
@@ -70,6 +72,25 @@ async def test_barge_in_takes_back_sound_that_a_slow_reader_has_not_read() -> No
         client.reading.set()
         assert (await client.until(ResponseDone)).response.status == "cancelled"
         assert len(client.of(AudioDelta)) == read
+
+
+async def test_an_interruption_takes_back_the_unread_sound_of_what_the_user_was_told_only() -> None:
+    """Both answers are complete. What was made out of band is the client's own business."""
+    async with talking(settings=UNGUARDED, voice_config=config(SemanticVad(create_response=False))) as client:
+        client.reading.clear()
+        for conversation in ("auto", "none"):
+            await client.send(CreateResponse(conversation=conversation))
+            await settle()
+        await client.send(AppendAudio(tone(320)))
+        await settle()
+        client.reading.set()
+        told = [(await client.until(ResponseDone)).response for _ in range(2)]
+        assert [response.status for response in told] == ["completed", "completed"]
+        assert {sound.response_id for sound in client.of(AudioDelta)} == {told[1].id}
+        await client.until(SpeechStarted)
+        item_id = told[0].output[0].id
+        await client.send(RetrieveItem(item_id))
+        assert (await client.until(ItemRetrieved)).item.parts == (OutputAudio("", 0),)
 
 
 async def test_an_answer_stopped_while_it_is_announced_is_announced_and_closed() -> None:

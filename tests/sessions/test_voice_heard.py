@@ -13,6 +13,7 @@ from sessions.commands import (
     ClearPlayback,
     Command,
     CommandRefused,
+    CreateItem,
     CreateResponse,
     DeleteItem,
     RetrieveItem,
@@ -27,7 +28,7 @@ from sessions.events import (
     ResponseDone,
     SpeechStarted,
 )
-from sessions.items import Item, OutputAudio
+from sessions.items import Item, OutputAudio, OutputText
 from sessions.playout import Heard
 from sessions.voice_config import SemanticVad
 
@@ -110,6 +111,7 @@ async def test_a_second_truncation_takes_away_and_adds_nothing() -> None:
         assert (await remembered(client, item.id)).transcript == "The capital of France"
         await client.send(TruncateItem(item.id, 0, 700))
         assert (await remembered(client, item.id)).transcript == "The capital"
+        assert [cut.audio_end_ms for cut in client.of(ItemTruncated)] == [1_320, 1_320, 700]
 
 
 async def test_the_clients_own_word_beats_the_estimate() -> None:
@@ -269,5 +271,20 @@ async def test_where_the_server_plays_the_client_can_only_take_away() -> None:
         playout.unfinished = (Heard("resp_1", item.id, 720),)
         await client.send(ClearPlayback(), TruncateItem(item.id, 0, 1_800))
         assert await remembered(client, item.id) == OutputAudio("The capital", 720)
+        assert [cut.audio_end_ms for cut in client.of(ItemTruncated)] == [720, 720]
         await client.send(TruncateItem(item.id, 0, 300))
         assert await remembered(client, item.id) == OutputAudio("The", 300)
+        playout.unfinished = (Heard("resp_1", item.id, 720),)
+        await client.send(ClearPlayback())
+        await settle()
+        assert client.of(ItemTruncated)[-1].audio_end_ms == 300
+
+
+@pytest.mark.parametrize("part", [OutputAudio("A long story about ships.", 0), OutputText("A long story about ships.")])
+async def test_what_was_never_spoken_is_not_truncated(part: OutputAudio | OutputText) -> None:
+    async with talking() as client:
+        await client.send(CreateItem(Item(id="story", role="assistant", status="completed", parts=(part,))))
+        refused = await client.refusal(TruncateItem("story", 0, 500))
+        assert (refused.code, refused.field) == ("item_truncate_no_audio", "item_id")
+        await client.send(RetrieveItem("story"))
+        assert (await client.until(ItemRetrieved)).item.parts == (part,)
