@@ -43,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True):
     paused: int
 
 
-FULL = Plan(calls=8, interruptions=25, speaker=20, engine_stops=16, turns=20, room_s=4.0, synthetic=12, paused=72)
+FULL = Plan(calls=10, interruptions=20, speaker=16, engine_stops=12, turns=16, room_s=4.0, synthetic=12, paused=60)
 SHORT = Plan(calls=5, interruptions=4, speaker=0, engine_stops=0, turns=0, room_s=0.0, synthetic=0, paused=0)
 STORY_SENTENCES = 12
 PAUSED_AT_ONCE = 6
