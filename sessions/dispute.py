@@ -16,6 +16,8 @@ LONGEST_HOLD_MS = 2_000
 """Sound of which it is not known for so long whether it interrupts keeps the agent no longer."""
 LONGEST_WAIT_S = 3.0
 """Nor does sound that breaks off, as a client that is muted may send nothing at all: this one is real time."""
+HEARD_MS = 4_000
+"""Of sound that goes on only its end is recognised: longer than it goes on between two questions."""
 
 
 class Dispute:
@@ -51,7 +53,8 @@ class Dispute:
         except TimeoutError:
             self.release()
 
-    def judge(self, turn: Turn, detector: TurnDetector, words: str | None = None) -> Verdict:
+    def judge(self, turn: Turn, detector: TurnDetector, words: str | None = None, *, unopposed: bool = False) -> Verdict:
+        """`unopposed`: the agent has given up the floor meanwhile."""
         question = turn.question
         if detector.now_ms - turn.start // SAMPLES_PER_MS > LONGEST_HOLD_MS + detector.policy.prefix_padding_ms:
             self.release()
@@ -64,12 +67,14 @@ class Dispute:
             saying=self._answers.saying,
             sounding_ms=self._agent.sounding_ms,
             echo_known=self._agent.is_known,
+            unopposed=unopposed,
         )
         return judge(utterance, self._guards)
 
     async def words(self, turn: Turn, detector: TurnDetector) -> Transcript | RequestFailed:
-        """What has been said of the turn so far."""
+        """What has been said of the turn, lately."""
         if turn.recogniser is not None:
             return await turn.recogniser.outcome()
-        said = self._buffer.between(turn.start, detector.now_ms * SAMPLES_PER_MS)
+        now = detector.now_ms * SAMPLES_PER_MS
+        said = self._buffer.between(max(turn.start, now - HEARD_MS * SAMPLES_PER_MS), now)
         return await recognise(self._state, said, speech_only=True)

@@ -7,6 +7,9 @@ import msgspec
 from sessions.settings import VoiceSettings
 from sessions.spoken_words import is_backchannel, repeats, words_of
 
+LONGEST_STEP_MS = 3_000
+"""Voice that comes between two questions about its words: half of what was asked about, and so much at most."""
+
 
 class Verdict(Enum):
     """ASK: what was said decides, so have it recognised. WAIT: nothing new yet."""
@@ -37,7 +40,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
 
     `words` None: not known. `unknowable`: the recogniser has failed, or takes too long. `saying` is what the agent says, and
     `sounding_ms` for how long it has been heard, None before its first sound. `echo_known`: the echo of the agent is taken out
-    already, by its level.
+    already, by its level. `unopposed`: the agent has given up the floor meanwhile.
     """
 
     voiced_ms: int
@@ -48,6 +51,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     saying: str = ""
     sounding_ms: int | None = None
     echo_known: bool = False
+    unopposed: bool = False
 
 
 def guards(settings: VoiceSettings) -> Guards:
@@ -68,7 +72,8 @@ def judge(utterance: Utterance, guards: Guards) -> Verdict:
         return Verdict.DENY
     if utterance.unknowable or guards.length_ms == 0:
         return Verdict.CONFIRM
-    if utterance.voiced_ms - utterance.asked_ms >= guards.length_ms:
+    step_ms = max(min(utterance.asked_ms // 2, LONGEST_STEP_MS), guards.length_ms)
+    if utterance.voiced_ms - utterance.asked_ms >= step_ms:
         return Verdict.ASK if guards.ask_words or _may_be_echo(utterance, guards) else Verdict.CONFIRM
     if utterance.over:
         return Verdict.ASK if guards.ask_words else Verdict.DENY
@@ -91,4 +96,4 @@ def _by_words(utterance: Utterance, heard: str, guards: Guards) -> Verdict:
     )
     if not meaningless:
         return Verdict.CONFIRM
-    return Verdict.DENY if utterance.over else Verdict.WAIT
+    return Verdict.DENY if utterance.over or utterance.unopposed else Verdict.WAIT

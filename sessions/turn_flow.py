@@ -136,10 +136,14 @@ class TurnFlow:
 
     async def _began(self, event: SpeechBegan) -> None:
         self.turn = turn = Turn(self._state.ids("item"), event.start_ms * SAMPLES_PER_MS)
-        if self._interrupts() and (self._answers.has_floor or self._due.waiting) and self._detector is not None:
+        if self._interrupts() and self._is_agents_floor and self._detector is not None:
             self._dispute.begin(self._detector)
         else:
             await self._confirm(turn)
+
+    @property
+    def _is_agents_floor(self) -> bool:
+        return self._answers.has_floor or self._due.waiting
 
     async def _confirm(self, turn: Turn) -> None:
         """The user has the floor."""
@@ -168,7 +172,7 @@ class TurnFlow:
 
     async def _judge(self, turn: Turn, detector: TurnDetector, words: str | None = None) -> None:
         question = turn.question
-        match self._dispute.judge(turn, detector, words):
+        match self._dispute.judge(turn, detector, words, unopposed=not self._is_agents_floor):
             case Verdict.CONFIRM:
                 question.withdraw()
                 await self._confirm(turn)

@@ -5,9 +5,10 @@ import pytest
 import sessions.dispute
 from fakes.graph import FakeGraph, Gate
 from fakes.playout import FakePlayout
+from fakes.talkative import SETTLED_MS, Floor, answering, scripted
 from fakes.voice_client import VoiceClient, config, settle, talking
 from sessions.commands import ClearAudio
-from sessions.events import ResponseCreated, ResponseDone
+from sessions.events import ResponseCreated, ResponseDone, SpeechStarted
 from sessions.voice_config import SemanticVad
 
 
@@ -46,3 +47,30 @@ async def test_the_answer_begins_when_the_sound_is_cleared() -> None:
         await client.send(ClearAudio())
         await settle()
         assert len(client.of(ResponseCreated)) == 1
+
+
+async def test_a_long_noise_over_the_agent_costs_little_recognition() -> None:
+    graph = scripted("")
+    async with talking(graph, voice_config=config(SemanticVad()), playout=Floor()) as client:
+        await answering(client)
+        await client.say(20_000)
+        recognised = [payload for request in graph.of("asr") for payload in graph.pushed[request.request_id]]
+        assert 5 < len(recognised) < 15
+        assert sum(len(payload.arrays["pcm"].data) / 48_000 for payload in recognised) < 40
+        assert client.of(SpeechStarted) == []
+
+
+async def test_a_noise_that_outlasts_the_agent_is_a_turn_from_then_on() -> None:
+    graph, playout = FakeGraph(), Floor()
+    graph.transcripts = [""]
+    async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client)
+        await client.say(3_000)
+        playout.unfinished = ()
+        assert client.of(SpeechStarted) == []
+        await client.say(2_500)
+        started = await client.until(SpeechStarted)
+        assert started.audio_start_ms > SETTLED_MS + 3_000
+        asked = len(graph.of("asr"))
+        await client.say(5_000)
+        assert len(graph.of("asr")) == asked

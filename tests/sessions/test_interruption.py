@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.voice_client import UNGUARDED
+from sessions.dispute import HEARD_MS
 from sessions.interruption import Utterance, Verdict, guards, judge
 from sessions.settings import VoiceSettings
 
@@ -111,6 +112,21 @@ def test_words_that_prove_nothing_are_asked_for_again_when_as_much_has_come() ->
     assert judge(msgspec.structs.replace(asked, voiced_ms=1_280), GUARDS) is Verdict.ASK
 
 
+def test_a_sound_that_goes_on_is_asked_about_less_and_less() -> None:
+    questions, asked_ms = 0, 0
+    for voiced_ms in range(96, 60_000, 32):
+        utterance = msgspec.structs.replace(SETTLED, voiced_ms=voiced_ms, asked_ms=asked_ms, over=False)
+        if judge(utterance, GUARDS) is Verdict.ASK:
+            assert voiced_ms - asked_ms < HEARD_MS
+            questions, asked_ms = questions + 1, voiced_ms
+    assert questions < 30
+
+
+def test_what_proves_nothing_is_nothing_once_the_agent_has_finished() -> None:
+    assert judge(saying("", over=False), GUARDS) is Verdict.WAIT
+    assert judge(saying("", over=False, unopposed=True), GUARDS) is Verdict.DENY
+
+
 def test_who_cannot_be_understood_has_the_floor() -> None:
     assert judge(msgspec.structs.replace(SETTLED, unknowable=True), GUARDS) is Verdict.CONFIRM
 
@@ -125,6 +141,7 @@ utterances = st.builds(
     saying=st.sampled_from(["", SAID]),
     sounding_ms=st.none() | st.integers(0, 60_000),
     echo_known=st.booleans(),
+    unopposed=st.booleans(),
 )
 
 
