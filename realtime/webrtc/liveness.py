@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 ASK_AFTER_S = 1.0
 ASK_INTERVAL_S = 0.1
-"""Of 15 questions and answers one gets through, all but for 1 time in 24,000, where each way loses 30 %."""
-LOST_AFTER_S = 2.5
+"""Of 14 questions and answers one gets through, all but for 1 time in 12,000, where each way loses 30 %."""
+LOST_AFTER_S = 2.4
 STALL_S = 0.25
 """A timer so late tells that this process stood still, or the machine slept: what has arrived is not read yet."""
 
