@@ -26,10 +26,13 @@ from sessions.commands import (
 )
 from sessions.events import (
     AudioDelta,
+    Event,
+    ItemAdded,
     ItemRetrieved,
     Opened,
     OutputItemAdded,
     OutputItemDone,
+    Reopened,
     ResponseCreated,
     ResponseDone,
     SpeechStarted,
@@ -74,6 +77,22 @@ async def test_barge_in_takes_back_sound_that_a_slow_reader_has_not_read() -> No
         assert len(client.of(AudioDelta)) == read
 
 
+class Told(msgspec.Struct):
+    """Items that a snapshot tells, and those that events add to it."""
+
+    known: set[str]
+    added: list[str]
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case Reopened(items=items):
+                self.known |= {item.id for item in items}
+            case ItemAdded(item=item):
+                self.added.append(item.id)
+            case _:
+                pass
+
+
 async def test_an_interruption_takes_back_the_unread_sound_of_what_the_user_was_told_only() -> None:
     """Both answers are complete. What was made out of band is the client's own business."""
     async with talking(settings=UNGUARDED, voice_config=config(SemanticVad(create_response=False))) as client:
@@ -109,6 +128,25 @@ async def test_an_answer_stopped_while_it_is_announced_is_announced_and_closed()
             names = [name for name in client.names() if "Item" in name]
             assert names in ([], ["OutputItemAdded", "ItemAdded", "ItemDone", "OutputItemDone"])
             assert len(done.response.output) == len(names) // 4
+
+
+async def test_whoever_comes_while_an_item_waits_to_be_announced_is_told_of_it_once() -> None:
+    for size in range(1, 6):
+        async with talking(settings=VoiceSettings(event_queue=size)) as client:
+            client.reading.clear()
+            asking = asyncio.create_task(client.send(CreateResponse()))
+            await settle()
+            client.session.detach()
+            client.session.attach(8, None)
+            client.reading.set()
+            told = Told(set(), [])
+            async for event in client.session.events():
+                told.hear(event)
+                if isinstance(event, ResponseDone):
+                    break
+            await asking
+            assert len(told.added) == len(set(told.added))
+            assert not told.known & set(told.added)
 
 
 async def test_an_item_is_added_before_its_transcript_comes_however_slow_the_reader() -> None:
