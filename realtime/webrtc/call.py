@@ -62,7 +62,7 @@ class Call:
         self._mailbox = Mailbox()
         sound = offer.sound
         self._microphone = Microphone(context.call_media, sound.codec)
-        self._outlet = Outlet(self._voice, lambda: self._peer.silent_s())
+        self._outlet = Outlet(self._voice, lambda: self._peer.silent_s(), lambda: self._peer.ask())
         pacer = Pacer(self._outlet, context.metrics.slots_skipped.inc, codec=sound.codec, sparing=sound.sparing)
         settings = with_relay(context.settings.webrtc, context.turn)
         self._peer = Peer(settings, pacer, self._arrived, self._mailbox.arrived)

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 CLOSE_TIMEOUT_S = 2.0
 
 PeerEnd: TypeAlias = Literal["left", "lost", "closed"]
-"""left: the client said goodbye, or fell silent after it had closed its data channel. lost: no sign of life for 2.5 s, or it
+"""left: the client said goodbye, or fell silent after it had closed its data channel. lost: no sign of life for 2.4 s, or it
 never came. closed: by this side."""
 
 
@@ -93,6 +93,11 @@ class Peer:
     def silent_s(self) -> float:
         """Since the last sign of life: sound, reports, data, checks, answers to ours. After 1 s the client is asked."""
         return self._liveness.silent_s()
+
+    def ask(self) -> None:
+        """A client that is there gives a sign of life."""
+        if self._ice is not None:
+            self._ice.ask()
 
     async def send(self, text: bytes) -> None:
         """On `oai-events`, as a text message. Waits until it is open, and while more than 256 KiB wait. Raises ChannelClosed,

@@ -10,6 +10,7 @@
         packet = await client.packet(lambda packet: …)  # the next such RTP packet
         report = await client.report(lambda report: …)  # the next such RTCP report about what it sends
         await client.send_rtp(packet)                   # as it is, header and all
+        client.hush()                                   # from now on it only listens
 
 `received` are all RTP packets with their time of arrival, taken below aiortc's jitter buffer, `messages` all messages of the
 channel, `sizes` those of all datagrams. Misbehaviour: `await client.offer()` and nothing else never connects; `vanish()` falls
@@ -205,6 +206,10 @@ class RtcClient:
     async def send_rtp(self, packet: bytes) -> None:
         await self._send_rtp(packet)
 
+    def hush(self) -> None:
+        """Sends neither sound nor reports any more, and answers whoever asks whether it is there."""
+        self._transport._send_rtp = _keep
+
     def vanish(self) -> None:
         for protocol in self.ice._protocols:
             protocol.datagram_received = _lose
@@ -273,6 +278,10 @@ class RtcClient:
     def _state_changed(self) -> None:
         if self.connection.connectionState in ("closed", "failed"):
             self.closed.set()
+
+
+async def _keep(data: bytes) -> None:
+    pass
 
 
 def _lose(data: bytes | str, addr: tuple[Any, ...]) -> None:

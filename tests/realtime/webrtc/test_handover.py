@@ -112,6 +112,21 @@ async def test_an_answer_that_was_lost_on_the_way_is_played_again_from_where_it_
     assert len(edge.graph.of("thinker")) == 1
 
 
+async def test_of_what_a_client_that_only_listens_has_heard_hardly_anything_is_played_again(edge: Edge) -> None:
+    edge.graph.answers = [SENTENCES]
+    async with RtcClient(silence=None) as old, RtcClient(silence=None) as new:
+        created = await called(edge, old)
+        old.hush()
+        await ask(old)
+        await heard(old, 45)  # a client of which nothing comes is asked after 1 s at the latest
+        await called(edge, new, created)
+        await new.event("output_audio_buffer.stopped")
+        before, after = sounding(old.received), sounding(new.received)
+        overlap = len(set(before) & set(after))
+        assert overlap * FRAME_MS <= 200
+        assert 0 <= (len(before) + len(after) - overlap) * FRAME_MS - SAID_MS <= 3 * FRAME_MS
+
+
 async def test_an_answer_that_nobody_came_back_for_is_cut_to_what_was_heard(serve_edge: ServeEdge, media: MediaClient) -> None:
     edge = await serve_edge(call_media=media, limits=SessionLimits(answer_grace_s=0.001))
     edge.graph.answers = [SENTENCES]

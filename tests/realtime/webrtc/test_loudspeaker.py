@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 
 import pytest_asyncio
 
@@ -24,11 +24,22 @@ class Room:
     def __init__(self, media: MediaClient, tasks: asyncio.TaskGroup) -> None:
         self.silent_s = 0.0
         self.outlet = self.new_outlet()
-        self.speaker = Loudspeaker(media, tasks.create_task, lambda: None)
+        self._tasks = tasks
+        self._speaking: set[asyncio.Task[None]] = set()
+        self.speaker = Loudspeaker(media, self._spawn, lambda: None)
         self.speaker.plug(self.outlet)
 
+    def _spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = self._tasks.create_task(work)
+        self._speaking.add(task)
+        return task
+
+    async def encoded(self) -> None:
+        """All that was said, to its end."""
+        await asyncio.wait(self._speaking, timeout=10)
+
     def new_outlet(self) -> Outlet:
-        return Outlet(Voice, lambda: self.silent_s)
+        return Outlet(Voice, lambda: self.silent_s, lambda: None)
 
     def move(self) -> Outlet:
         """Into another call; the one until now."""
@@ -162,7 +173,8 @@ async def test_an_answer_goes_on_in_the_next_call_where_it_was_heard_last(media:
         room = Room(media, tasks)
         await room.say("a", 400)
         await room.end("a")
-        await room.until(lambda: room.outlet.next() is not None)
+        await room.encoded()
+        assert room.outlet.next() is not None
         heard = [room.outlet.next() for _ in range(4)]
         assert room.told() == ["started a"]
         lost = room.lose(5)
@@ -179,7 +191,8 @@ async def test_while_nobody_is_called_nothing_is_played_and_what_was_not_heard_d
         room = Room(media, tasks)
         await room.say("a", 400)
         await room.end("a")
-        await room.until(lambda: room.outlet.next() is not None)
+        await room.encoded()
+        assert room.outlet.next() is not None
         assert room.outlet.next() is not None  # nothing says that this one arrived
         room.lose(5)
         assert room.speaker.detach()
