@@ -8,7 +8,7 @@ from sessions.agent_voice import AgentVoice
 from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.dispute import Dispute
-from sessions.due_answers import DueAnswers
+from sessions.due_answers import DueAnswers, EndedTurn
 from sessions.echo import COMPARED_MS
 from sessions.events import SpeechStarted, SpeechStopped
 from sessions.head_start import HeadStart
@@ -73,6 +73,7 @@ class TurnFlow:
             self.turn.forget_pause()
         self._dispute.release()
         self._agent.forget()
+        self._due.forget_overtaken()
         self.turn = None
         self._detector = None
         self.deaf_until = until
@@ -149,8 +150,7 @@ class TurnFlow:
         """The user has the floor."""
         cleared: tuple[Heard, ...] = ()
         if self._interrupts():
-            self._due.forget()
-            cleared = self._answers.interrupt()
+            cleared = self._due.interrupt()
         else:
             self._state.playout.resume()
         self._dispute.end()
@@ -229,6 +229,7 @@ class TurnFlow:
         turn, self.turn = self.turn, None
         if turn is not None:
             await self._state.emit(SpeechStopped(turn.item_id, event.at_ms))
+            self._due.hand_back()
 
     async def _ended(self, event: TurnEnded) -> None:
         turn, self.turn = self.turn, None
@@ -249,6 +250,6 @@ class TurnFlow:
         transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser)
         detection = self._state.config.turn_detection
         if detection is not None and detection.create_response:
-            self._due.owe(turn, transcribing, ended_at, decided_at)
+            self._due.owe(EndedTurn(turn, transcribing, ended_at, decided_at))
         else:
             turn.forget_head_start()
