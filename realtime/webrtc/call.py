@@ -13,7 +13,7 @@ from realtime.errors import SERVER, Refusal, refusal
 from realtime.media.call_codecs import Voice
 from realtime.openai_realtime.connection import Connection
 from realtime.openai_realtime.opening import not_held
-from realtime.openai_realtime.session_config import WireSession, apply
+from realtime.openai_realtime.session_config import WireSession
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
 from realtime.together import unless
@@ -142,12 +142,10 @@ class Call:
         return speaker
 
     def _join(self, attached: Attached) -> Connection:
-        """Raises Refusal when a client that returns wants its session to be what it cannot be."""
         if not isinstance(self._wanted, Return):
             return Connection(self._context, self._wire, attached, self._wanted, self._speaker)
-        known, patch = self._context.known_sessions.of(attached.session), self._wanted.patch
-        apply(known, patch, self._context.catalogue)
-        wish = patch if patch != SessionPatch() else None
+        known = self._context.known_sessions.of(attached.session)
+        wish = None if self._wanted.patch == SessionPatch() else self._wanted.patch
         return Connection(self._context, self._wire, attached, known, self._speaker, wish)
 
     async def _converse(self, attached: Attached, connection: Connection) -> NoReturn:

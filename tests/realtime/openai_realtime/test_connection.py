@@ -16,6 +16,7 @@ from realtime.openai_realtime.connection import ROUND_TRIP_S, SUPERSEDED, Connec
 from realtime.openai_realtime.opening import default_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
+from sessions.commands import CommandRefused
 from sessions.manager import ResumeRefused
 from sessions.settings import VoiceSettings
 from sessions.voice_sessions import Attached
@@ -115,15 +116,15 @@ async def test_whoever_takes_over_knows_of_a_change_that_was_not_told_yet() -> N
                     assert (shown["instructions"], shown["tracing"]) == (INSTRUCTIONS, "auto")
 
 
-async def test_a_change_that_was_refused_is_forgotten() -> None:
-    wire = FakeWire()
-    async with world() as (context, first), running(connection(context, first, wire)):
-        before = context.known_sessions.of(first.session)
-        await wire.until("session.created")
-        async with context.voice_sessions.resume(first.token):
-            wire.client_sends("session.update", session={"type": "realtime", "tracing": "auto"})
-            await wire.until("error")
-            assert context.known_sessions.of(first.session) == before
+async def test_whoever_has_lost_the_session_changes_nothing_of_what_is_known_of_it() -> None:
+    async with world() as (context, first):
+        loser = connection(context, first, FakeWire())
+        async with context.voice_sessions.resume(first.token) as second:
+            await connection(context, second, FakeWire()).configure(PATCH)
+            known = context.known_sessions.of(second.session)
+            with pytest.raises(CommandRefused):
+                await loser.configure(SessionPatch(tracing="auto"))
+            assert context.known_sessions.of(second.session) == known
 
 
 async def is_held(context: AppContext, token: str) -> bool:
