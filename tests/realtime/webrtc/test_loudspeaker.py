@@ -26,6 +26,7 @@ class Room:
         self.outlet = self.new_outlet()
         self._tasks = tasks
         self._speaking: set[asyncio.Task[None]] = set()
+        self._ever_told: set[str] = set()
         self.speaker = Loudspeaker(media, self._spawn, lambda: None)
         self.speaker.plug(self.outlet)
 
@@ -77,15 +78,16 @@ class Room:
 
     def told(self) -> list[str]:
         notices = [self.outlet.notices.get_nowait() for _ in range(self.outlet.notices.qsize())]
-        return [_told(notice) for notice in notices]
+        told = [_told(notice) for notice in notices]
+        self._ever_told.update(told)
+        return told
 
     async def played_to_its_end(self, name: str) -> int:
         count = 0
-        told: list[str] = []
         async with asyncio.timeout(10):
-            while f"stopped {name}" not in told:
+            while f"stopped {name}" not in self._ever_told:
                 count += self.played()
-                told += self.told()
+                self.told()
                 await asyncio.sleep(0)
         return count
 
