@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from engines.messages.to_gateway import Report
 from engines.requests import StageTiming
 from realtime.webrtc.hearing import HearingCollector
+from sessions.conversation import Sound
 from sessions.events import AnswerTiming
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -46,6 +47,20 @@ class _WorkerCollector(Collector):
         return iter((active, queued, slots, steps, produced, memory, faulty))
 
 
+class _SoundCollector(Collector):
+    """What interruptions cost: sound that was made and that nobody heard."""
+
+    def __init__(self) -> None:
+        self.now = Sound()
+
+    def collect(self) -> Iterator[Metric]:
+        text = "Sound of answers in realtime sessions that are over: made, and heard as far as that is known"
+        seconds = CounterMetricFamily("antiphon_answer_sound_seconds", text, labels=("what",))
+        seconds.add_metric(("made",), self.now.made_ms / 1000)
+        seconds.add_metric(("heard",), self.now.heard_ms / 1000)
+        return iter((seconds,))
+
+
 class Metrics:
     """A registry of its own, so that two servers in one process do not add up."""
 
@@ -53,6 +68,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._workers = _WorkerCollector()
         self.registry.register(self._workers)
+        self.sound = _SoundCollector()
+        self.registry.register(self.sound)
         self._ttft = self._seconds("ttft_seconds", "End of input to first text", ("source",))
         self._ttfa = self._seconds("ttfa_seconds", "End of input to first audio", ("source",))
         self._total = self._seconds("answer_seconds", "End of input to the end of the answer", ("source",))

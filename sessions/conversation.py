@@ -14,6 +14,16 @@ RECKONED: tuple[Source, ...] = ("estimated", "acknowledged")
 """Sources of a cut that the client may correct: what was heard since its last word is not known."""
 
 
+class Sound(msgspec.Struct, frozen=True):
+    """Of answers: how much was made, and how much was heard as far as that is known."""
+
+    made_ms: float = 0.0
+    heard_ms: float = 0.0
+
+    def __add__(self, other: "Sound") -> "Sound":
+        return Sound(self.made_ms + other.made_ms, self.heard_ms + other.heard_ms)
+
+
 class Entry(msgspec.Struct):
     """An item as it was `written`, and what the session knows about it.
 
@@ -35,8 +45,13 @@ class Entry(msgspec.Struct):
         whole = self.heard_ms is None and self.given_ms is None
         if whole or self.spoken is None or not isinstance(part, OutputAudio) or self.written.status == "in_progress":
             return self.written
-        heard_ms = self.sound_ms if self.heard_ms is None else min(self.heard_ms, self.sound_ms)
+        heard_ms = round(self.sound.heard_ms)
         return msgspec.structs.replace(self.written, parts=(OutputAudio(self.spoken.heard(part.transcript, heard_ms), heard_ms),))
+
+    @property
+    def sound(self) -> Sound:
+        made_ms = self.spoken.duration_ms if self.spoken is not None else 0.0
+        return Sound(made_ms, self.sound_ms if self.heard_ms is None else min(self.heard_ms, self.sound_ms))
 
     @property
     def sound_ms(self) -> int:
@@ -51,12 +66,18 @@ class Conversation:
     def __init__(self, maximum_items: int) -> None:
         self._maximum_items = maximum_items
         self._entries: list[Entry] = []
+        self._gone = Sound()
         self._announced = ""
         self._deleted_early: deque[str] = deque(maxlen=maximum_items)
 
     @property
     def entries(self) -> Sequence[Entry]:
         return self._entries
+
+    @property
+    def sound(self) -> Sound:
+        """Of all items that there have been."""
+        return sum((entry.sound for entry in self._entries), start=self._gone)
 
     def announce(self, item_id: str) -> None:
         """The client knows the id of an item to come. There is one at a time, as the user says one thing at a time."""
@@ -75,7 +96,7 @@ class Conversation:
         place = self._place_after(previous_item_id)
         self._entries.insert(place, Entry(item, spoken))
         if len(self._entries) > self._maximum_items:
-            del self._entries[0]
+            self._gone += self._entries.pop(0).sound
         return self.before(item.id)
 
     def before(self, item_id: str) -> str | None:
@@ -92,6 +113,7 @@ class Conversation:
     def delete(self, item_id: str) -> None:
         entry = self._named(item_id, "item_delete_invalid_item_id")
         self._entries.remove(entry)
+        self._gone += entry.sound
         if not is_complete(entry.written):
             self._deleted_early.append(item_id)
 

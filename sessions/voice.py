@@ -27,7 +27,7 @@ from sessions.commands import (
     RetrieveItem,
     TruncateItem,
 )
-from sessions.conversation import Conversation
+from sessions.conversation import Conversation, Sound
 from sessions.events import (
     AudioDelta,
     Configured,
@@ -83,6 +83,11 @@ class VoiceSession:
         return self._state.config
 
     @property
+    def sound(self) -> Sound:
+        """Of its answers. What was heard may still change while it runs."""
+        return self._conversation.sound
+
+    @property
     def ended(self) -> bool:
         return self._state.events.closed
 
@@ -96,6 +101,7 @@ class VoiceSession:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._state.close(raised)
+        self._answers.clear_playback()
 
     def events(self) -> AsyncIterator[Event]:
         """For one reader, until the transport has gone. While it does not read, nothing but its own session waits. What it has

@@ -11,6 +11,7 @@ from types import TracebackType
 from engines import logs
 from engines.requests import Graph
 from sessions.commands import Command, CommandRefused
+from sessions.conversation import Sound
 from sessions.events import Event
 from sessions.manager import Attachment, Kind, SessionManager
 from sessions.playout import Player
@@ -162,6 +163,8 @@ class VoiceSessions:
         self._clock = clock
         self._ids = ids
         self._running: dict[str, _Running] = {}
+        self.sound = Sound()
+        """Of the answers of sessions that are over."""
 
     async def __aenter__(self) -> "VoiceSessions":
         return self
@@ -225,4 +228,5 @@ class VoiceSessions:
 
     def _over(self, running: _Running) -> None:
         del self._running[running.session_id]
+        self.sound += running.session.sound
         running.tell_failure()

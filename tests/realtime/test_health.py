@@ -77,6 +77,24 @@ def test_the_whole_is_as_ready_as_its_parts(states: list[StageState], expected: 
     assert report(statuses, draining=False).status == expected
 
 
+async def test_metrics_tell_how_much_sound_was_made_for_nobody(edge: Edge) -> None:
+    """Its client leaves in the middle of one answer, and has truncated another."""
+    async with edge.connect() as client:
+        await client.send("response.create")
+        item_id = (await client.until("response.done"))["response"]["output"][0]["id"]
+        await client.send("conversation.item.truncate", item_id=item_id, content_index=0, audio_end_ms=600)
+        await client.until("conversation.item.truncated")
+        await client.send("response.create")
+        await client.until("response.done")
+    await edge.idle()
+    async with edge.http.get(f"{edge.url}/metrics") as answer:
+        lines = [line.partition("} ") for line in (await answer.text()).splitlines()]
+    seconds = {name: float(value) for name, _, value in lines if name.startswith("antiphon_answer_sound_seconds_total")}
+    made, heard = (seconds[f'antiphon_answer_sound_seconds_total{{what="{what}"'] for what in ("made", "heard"))
+    assert made == pytest.approx(2 * 1.86)
+    assert 0.6 <= heard < 0.6 + 1.0
+
+
 async def test_metrics_tell_of_answers_stages_and_sessions(edge: Edge) -> None:
     async with edge.connect() as client:
         await client.write("Hello")

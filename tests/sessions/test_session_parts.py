@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions.audio_buffer import AudioBuffer
-from sessions.conversation import Conversation
+from sessions.conversation import Conversation, Sound
 from sessions.event_queue import EventQueue
 from sessions.events import AudioCleared, Event, ItemDeleted, Opened, SessionError, TranscriptFailed
-from sessions.items import InputText, Item
+from sessions.items import InputText, Item, OutputAudio
 from sessions.resync import told
+from sessions.spoken import Spoken
 from sessions.stop_scope import StopScope
 from sessions.voice_config import VoiceConfig
 
@@ -151,3 +152,15 @@ def test_the_oldest_item_leaves_a_full_conversation() -> None:
         conversation.add(Item(id=item_id, role="user", status="completed", parts=(InputText(item_id),)))
     assert [entry.item.id for entry in conversation.entries] == ["b", "c"]
     assert conversation.before("b") is None
+
+
+def test_the_sound_of_items_that_have_left_counts() -> None:
+    conversation = Conversation(2)
+    for item_id in "abc":
+        spoken = Spoken(characters_per_second=15)
+        spoken.add(0, 5, 1_000, complete=True)
+        item = Item(id=item_id, role="assistant", status="completed", parts=(OutputAudio("Well.", 1_000),))
+        conversation.add(item, spoken=spoken)
+        conversation.cut(item_id, 250, "sent")
+    conversation.delete("b")
+    assert conversation.sound == Sound(3_000, 750)
