@@ -2,10 +2,15 @@
 
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.echo import COMPARED_MS, LEAST_SLOTS, SLOT_MS, Echo, find_echo, slot_levels
+from sessions.playout import Playing
 from sessions.voice_state import VoiceState
 
 REMEMBERED_MS = 10_000
 """While the user speaks no echo can be found; its way is still the one found before. An echo canceller changes it."""
+LATE_MS = 1_500
+"""So much later than reckoned may a client play what it was given, and the microphone hear it."""
+EARLY_MS = 800
+"""The word that sounds, and the next one: where a word sounds is known within one."""
 
 
 class AgentVoice:
@@ -19,6 +24,8 @@ class AgentVoice:
         self._echo: Echo | None = None
         self._found_at = 0
         self._was_echo = False
+        self._playing: Playing | None = None
+        self._playing_at = 0
 
     @property
     def is_known(self) -> bool:
@@ -31,8 +38,22 @@ class AgentVoice:
         """How long it has been heard without a break; None when it is not."""
         return None if self._began_at is None else (self._end - self._began_at) // SAMPLES_PER_MS
 
+    def remains_ms(self) -> float:
+        """How much it has to say yet that is known of."""
+        playing = self._state.playout.playing()
+        return 0.0 if playing is None else playing.remaining_ms
+
+    def sounded(self, since: int) -> tuple[str, float, float]:
+        """What may have come back into the microphone since this sample: item, and from where to where in its sound."""
+        if self._playing is None:
+            return "", 0.0, 0.0
+        before_ms = (self._playing_at - since) / SAMPLES_PER_MS + LATE_MS
+        return self._playing.item_id, self._playing.audio_ms - before_ms, self._playing.audio_ms + EARLY_MS
+
     def window(self, end: int) -> None:
         self._end = end
+        if (playing := self._state.playout.playing()) is not None:
+            self._playing, self._playing_at = playing, end
         if not self._state.playout.has_floor:
             self._began_at = None
         elif self._began_at is None:

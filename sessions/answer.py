@@ -61,9 +61,9 @@ class Answer:
         """With what has been written so far."""
         return self._item.so_far()
 
-    @property
-    def text(self) -> str:
-        return self._item.text
+    def said(self, start_ms: float, end_ms: float) -> str:
+        """The words in this stretch of its sound."""
+        return self._item.said(start_ms, end_ms)
 
     def stop(self, reason: StatusReason) -> None:
         self._scope.stop(reason)

@@ -10,7 +10,7 @@ from sessions.answer import Answer
 from sessions.answer_plan import AnswerPlan, plan_answer
 from sessions.answer_timing import AnswerClock, SpokenTurn
 from sessions.commands import CommandRefused, CreateResponse
-from sessions.conversation import Conversation, Entry
+from sessions.conversation import Conversation, Entry, text_of
 from sessions.events import AudioDelta, ItemTruncated, PlaybackCleared, StatusReason
 from sessions.head_start import HeadStart
 from sessions.history import forget_what_left, messages_of
@@ -59,10 +59,14 @@ class Answers:
         """The agent is answering in the conversation, or what it has answered is still being played."""
         return self._running() is not None or self._state.playout.has_floor
 
-    @property
-    def saying(self) -> str:
-        """What the latest answer of the conversation consists of so far, also after its end."""
-        return "" if self._live is None else self._live.text
+    def said(self, item_id: str, start_ms: float, end_ms: float) -> str:
+        """The words in this stretch of the item's sound, also while it is being written."""
+        if self._live is not None and self._live.item.id == item_id:
+            return self._live.said(start_ms, end_ms)
+        entry = self._conversation.get(item_id)
+        if entry is None or entry.spoken is None:
+            return ""
+        return entry.spoken.between(text_of(entry.written), start_ms, end_ms)
 
     def interrupt(self) -> tuple[Heard, ...]:
         """The user speaks: the live answer stops, and no answer of this conversation is played on. To be followed by `cut`."""

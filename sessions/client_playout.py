@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sessions.audio_buffer import SAMPLES_PER_MS
 from sessions.events import AudioDelta
 from sessions.playback_ledger import PlaybackLedger
-from sessions.playout import Heard
+from sessions.playout import Heard, Playing
 
 
 class ClientPlayout:
@@ -20,6 +20,9 @@ class ClientPlayout:
     def has_floor(self) -> bool:
         """By what the client was given and the time since then, it still plays."""
         return self._ledger.remaining_ms(self._clock()) > 0
+
+    def playing(self) -> Playing | None:
+        return self._ledger.playing(self._clock())
 
     @contextmanager
     def giving(self, sound: AudioDelta) -> Generator[None]:

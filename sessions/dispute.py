@@ -18,6 +18,8 @@ LONGEST_WAIT_S = 3.0
 """Nor does sound that breaks off, as a client that is muted may send nothing at all: this one is real time."""
 HEARD_MS = 4_000
 """Of sound that goes on only its end is recognised: longer than it goes on between two questions."""
+NEARLY_OVER_MS = 500
+"""Who utters a "yes" while less is left of what the agent says answers it."""
 
 
 class Dispute:
@@ -64,7 +66,8 @@ class Dispute:
             asked_ms=question.voiced_ms,
             words=words,
             unknowable=question.failed or question.waited_ms(detector.now_ms) >= self._state.settings.interruption_words_ms,
-            saying=self._answers.saying,
+            saying=self._answers.said(*self._agent.sounded(self._asked_from(turn, detector))),
+            goes_on=self._answers.live() is not None or self._agent.remains_ms() >= NEARLY_OVER_MS,
             sounding_ms=self._agent.sounding_ms,
             echo_known=self._agent.is_known,
             unopposed=unopposed,
@@ -75,6 +78,8 @@ class Dispute:
         """What has been said of the turn, lately."""
         if turn.recogniser is not None:
             return await turn.recogniser.outcome()
-        now = detector.now_ms * SAMPLES_PER_MS
-        said = self._buffer.between(max(turn.start, now - HEARD_MS * SAMPLES_PER_MS), now)
+        said = self._buffer.between(self._asked_from(turn, detector), detector.now_ms * SAMPLES_PER_MS)
         return await recognise(self._state, said, speech_only=True)
+
+    def _asked_from(self, turn: Turn, detector: TurnDetector) -> int:
+        return max(turn.start, (detector.now_ms - HEARD_MS) * SAMPLES_PER_MS)

@@ -38,9 +38,9 @@ class Guards(msgspec.Struct, frozen=True, kw_only=True):
 class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     """`voiced_ms` of it have been heard, `asked_ms` of them had been when its words were last asked for. `over`: it pauses.
 
-    `words` None: not known. `unknowable`: the recogniser has failed, or takes too long. `saying` is what the agent says, and
-    `sounding_ms` for how long it has been heard, None before its first sound. `echo_known`: the echo of the agent is taken out
-    already, by its level. `unopposed`: the agent has given up the floor meanwhile.
+    `words` None: not known. `unknowable`: the recogniser has failed, or takes too long. `saying` is what the agent said meanwhile
+    and `sounding_ms` for how long it has been heard, None before its first sound. `echo_known`: its echo is taken out already, by
+    its level. `unopposed`: it has given up the floor meanwhile; `goes_on`: it will not do so in a moment.
     """
 
     voiced_ms: int
@@ -52,6 +52,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True):
     sounding_ms: int | None = None
     echo_known: bool = False
     unopposed: bool = False
+    goes_on: bool = True
 
 
 def guards(settings: VoiceSettings) -> Guards:
@@ -81,9 +82,9 @@ def judge(utterance: Utterance, guards: Guards) -> Verdict:
 
 
 def _may_be_echo(utterance: Utterance, guards: Guards) -> bool:
-    if utterance.sounding_ms is None:
-        return False
-    return (guards.echo and not utterance.echo_known) or utterance.sounding_ms < guards.echo_guard_ms
+    if guards.echo and not utterance.echo_known:
+        return utterance.sounding_ms is not None or utterance.saying != ""
+    return utterance.sounding_ms is not None and utterance.sounding_ms < guards.echo_guard_ms
 
 
 def _by_words(utterance: Utterance, heard: str, guards: Guards) -> Verdict:
@@ -91,7 +92,7 @@ def _by_words(utterance: Utterance, heard: str, guards: Guards) -> Verdict:
     sounding = utterance.sounding_ms is not None
     meaningless = (
         len(words) < guards.least_words
-        or (sounding and is_backchannel(words, guards.backchannels))
+        or (sounding and utterance.goes_on and is_backchannel(words, guards.backchannels))
         or (_may_be_echo(utterance, guards) and repeats(words, words_of(utterance.saying)))
     )
     if not meaningless:

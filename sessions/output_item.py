@@ -55,6 +55,10 @@ class OutputItem:
         """All that has been written of it."""
         return self._text
 
+    def said(self, start_ms: float, end_ms: float) -> str:
+        """The words in this stretch of its sound."""
+        return self._spoken.between(self._text, start_ms, end_ms)
+
     def output(self) -> tuple[Item, ...]:
         """What a response lists as its output."""
         return (self._item,) if self._opening is not None else ()

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sessions.playout import Heard
+from sessions.playout import Heard, Playing
 
 MAX_SOUNDS = 64
 """Items remembered. Overflow policy: the oldest is forgotten, as one that has been heard; nobody plays so many in a row."""
@@ -56,6 +56,13 @@ class PlaybackLedger:
         """How long the client still plays what it has."""
         self._advance(now_s)
         return sum(sound.remaining for sound in self._sounds.values())
+
+    def playing(self, now_s: float) -> Playing | None:
+        """The item that the client is playing, if any."""
+        self._advance(now_s)
+        sounding = ((item_id, sound) for item_id, sound in self._sounds.items() if sound.remaining > 0)
+        item_id, sound = next(sounding, ("", None))
+        return None if sound is None else Playing(item_id, sound.played, self.remaining_ms(now_s))
 
     def acknowledge(self, item_id: str, audio_ms: int, now_s: float) -> int | None:
         """The client has played so much of this item. Returns what it has played by all it has said: never more than it was

@@ -23,12 +23,25 @@ class Heard(msgspec.Struct, frozen=True):
     source: Source = "sent"
 
 
+class Playing(msgspec.Struct, frozen=True):
+    """What is being played: `audio_ms` of an item have been. `remaining_ms` of sound are left to be played, of this and of all
+    that waits behind it; infinite where more of it is known to be coming."""
+
+    item_id: str
+    audio_ms: float
+    remaining_ms: float
+
+
 class Playout(Protocol):
     """None of these waits: what they ask for has happened when they return."""
 
     @property
     def has_floor(self) -> bool:
         """An answer is being played, or its sound waits to be."""
+        ...
+
+    def playing(self) -> Playing | None:
+        """None: nothing is being played, nor waits to be."""
         ...
 
     def hold(self) -> None:

@@ -46,6 +46,10 @@ class Spoken:
             break
         return text if not text[heard:].strip() else text[:heard].rstrip()
 
+    def between(self, text: str, start_ms: float, end_ms: float) -> str:
+        """The words of `text` that sound in this stretch, the first one also when only its end does."""
+        return text[len(self.heard(text, start_ms)) : len(self.heard(text, end_ms))].strip()
+
     def _cut_inside(self, clause: Clause, text: str, until_ms: float) -> int:
         length = clause.written_end - clause.written_start
         if clause.complete:

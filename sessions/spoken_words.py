@@ -10,6 +10,8 @@ ECHOED_SHARE = 0.7
 """Of 57 stretches of 0.8–2.5 s of an agent's speech, heard at −20 and −30 dB by the default recogniser, 79 % kept so many of
 their words in order (89 % of those with four and more). Of 35 questions by users none had more than 0.5 in common with an
 answer."""
+STRETCHED_SHARE = 0.3
+"""So many more words than were heard may have been said in the same time: the rest was lost."""
 LONGEST_PHRASE = 3
 """Words of a back-channel."""
 
@@ -33,8 +35,14 @@ def is_backchannel(words: Sequence[str], phrases: Set[str]) -> bool:
 
 
 def repeats(words: Sequence[str], said: Sequence[str]) -> bool:
-    """Whether these words were said, in this order, with some lost or misheard. One word alone proves nothing."""
+    """Whether these words were said, in this order and close together, with some lost or misheard. One word alone proves
+    nothing."""
     if len(words) < 2:
         return False
-    matched = sum(block.size for block in SequenceMatcher(None, said, words, autojunk=False).get_matching_blocks())
-    return matched >= ECHOED_SHARE * len(words)
+    width = len(words) + max(round(len(words) * STRETCHED_SHARE), 1)
+    stretches = (said[start : start + width] for start in range(max(len(said) - width, 0) + 1))
+    return any(_matched(words, stretch) >= ECHOED_SHARE * len(words) for stretch in stretches)
+
+
+def _matched(words: Sequence[str], said: Sequence[str]) -> int:
+    return sum(block.size for block in SequenceMatcher(None, said, words, autojunk=False).get_matching_blocks())

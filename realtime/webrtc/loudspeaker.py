@@ -12,7 +12,7 @@ from realtime.webrtc.loudness import Loudness
 from realtime.webrtc.outlet import Outlet
 from realtime.webrtc.playout import Playout
 from sessions.events import AudioDelta, AudioDone, ResponseDone
-from sessions.playout import Heard, Spawn
+from sessions.playout import Heard, Playing, Spawn
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,9 @@ class Loudspeaker:
     @property
     def has_floor(self) -> bool:
         return self._playout.has_floor
+
+    def playing(self) -> Playing | None:
+        return self._playout.playing()
 
     async def play(self, sound: AudioDelta) -> None:
         if sound.response_id not in self._unfinished:

@@ -1,12 +1,13 @@
 """What is played, slot by slot: the Opus packets of answers, one answer after the other. No clock and no tasks."""
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from realtime.media.opus_frames import FRAME_MS
-from sessions.playout import SILENT_DB, Heard
+from sessions.playout import SILENT_DB, Heard, Playing
 
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""
@@ -56,6 +57,13 @@ class Playout:
     @property
     def has_floor(self) -> bool:
         return bool(self._answers)
+
+    def playing(self) -> Playing | None:
+        answer = next(iter(self._answers.values()), None)
+        if answer is None:
+            return None
+        is_all = all(each.complete for each in self._answers.values())
+        return Playing(answer.item_id, answer.played * FRAME_MS, self._waiting * FRAME_MS if is_all else math.inf)
 
     def begin(self, response_id: str, item_id: str) -> None:
         self._answers[response_id] = _Answer(item_id)

@@ -24,7 +24,7 @@ from engines.parameters import EndOfTurn, Generation, Recognition
 from engines.payloads import Payload, audio
 from engines.requests import Delivery, Request, StageTiming
 from recordings import RATE, Samples, to_pcm
-from sessions.playout import SILENT_DB, Heard
+from sessions.playout import SILENT_DB, Heard, Playing
 
 SLOT_MS = 20
 SLOT_SAMPLES = RATE * SLOT_MS // 1000
@@ -232,6 +232,9 @@ class SpeakerPlayout:
     @property
     def has_floor(self) -> bool:
         return bool(self._waiting)
+
+    def playing(self) -> Playing | None:
+        return Playing(self._ids[1], self._heard_ms, len(self._waiting) * SLOT_MS) if self._waiting else None
 
     def put(self, response_id: str, item_id: str, pcm: bytes) -> None:
         self._ids = response_id, item_id

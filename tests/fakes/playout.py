@@ -1,8 +1,9 @@
 """A playout of the server's side that plays nothing: a test says what was heard when it is cleared."""
 
+import math
 from collections.abc import Sequence
 
-from sessions.playout import Heard
+from sessions.playout import Heard, Playing
 
 
 class FakePlayout:
@@ -10,12 +11,19 @@ class FakePlayout:
         self.told: list[str] = []
         self.unfinished: tuple[Heard, ...] = ()
         """What the next `clear` finds in it."""
+        self.remaining_ms = math.inf
+        """Of what is unfinished."""
         self.waits = True
         self.played_levels: list[float] = []
 
     @property
     def has_floor(self) -> bool:
         return bool(self.unfinished)
+
+    def playing(self) -> Playing | None:
+        if not self.unfinished:
+            return None
+        return Playing(self.unfinished[0].item_id, self.unfinished[0].audio_ms, self.remaining_ms)
 
     def hold(self) -> None:
         self.told.append("hold")

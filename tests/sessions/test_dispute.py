@@ -3,7 +3,7 @@
 import pytest
 
 import sessions.dispute
-from fakes.graph import FakeGraph, Gate
+from fakes.graph import MS_PER_CHARACTER, FakeGraph, Gate
 from fakes.playout import FakePlayout
 from fakes.talkative import SETTLED_MS, Floor, answering, scripted
 from fakes.voice_client import VoiceClient, config, settle, talking
@@ -74,3 +74,41 @@ async def test_a_noise_that_outlasts_the_agent_is_a_turn_from_then_on() -> None:
         asked = len(graph.of("asr"))
         await client.say(5_000)
         assert len(graph.of("asr")) == asked
+
+
+@pytest.mark.parametrize(("remaining_ms", "interrupts"), [(100, True), (2_000, False)])
+async def test_a_yes_at_the_end_of_a_question_of_the_agent_is_an_answer(remaining_ms: int, interrupts: bool) -> None:
+    graph, playout = FakeGraph(), Floor()
+    graph.transcripts, playout.remaining_ms = ["Yes."], remaining_ms
+    async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client)
+        await client.until(ResponseDone)
+        await client.say(320, 300)
+        assert bool(client.of(SpeechStarted)) is interrupts
+
+
+ANSWER = ("You can visit it in the spring. ", "There is more that I want to tell. ", "Let me know when to stop.")
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "words", "interrupts"),
+    [
+        (1_000, "You can visit it", False),
+        (1_000, "I want to tell", True),  # has not sounded yet
+        (3_200, "There is more that", False),
+        (3_200, "You can visit it", True),  # was said long ago
+        (1_000, "You can stop.", True),
+    ],
+)
+async def test_where_the_client_plays_only_what_sounds_may_be_an_echo(after_ms: int, words: str, interrupts: bool) -> None:
+    graph = FakeGraph()
+    graph.transcripts, graph.answers = [words], [ANSWER]
+    async with talking(graph, voice_config=config(SemanticVad())) as client:
+        await answering(client, after_ms)
+        await client.say(800, 300)
+        assert bool(client.of(SpeechStarted)) is interrupts
+
+
+def test_how_long_the_first_sentence_sounds() -> None:
+    """The test above relies on it."""
+    assert 1_800 < len(ANSWER[0]) * MS_PER_CHARACTER < 2_000

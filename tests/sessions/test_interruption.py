@@ -60,6 +60,11 @@ def test_before_the_agent_sounds_a_yes_is_an_answer() -> None:
     assert judge(saying("Yes.", sounding_ms=None), GUARDS) is Verdict.CONFIRM
 
 
+def test_a_yes_at_the_end_of_what_the_agent_says_answers_it() -> None:
+    assert judge(saying("Yes.", goes_on=False), GUARDS) is Verdict.CONFIRM
+    assert judge(saying("", goes_on=False), GUARDS) is Verdict.DENY
+
+
 def test_without_tolerance_a_yeah_interrupts() -> None:
     strict = guards(msgspec.structs.replace(SETTINGS, backchannels=()))
     assert judge(saying("Yeah."), strict) is Verdict.CONFIRM
@@ -91,6 +96,11 @@ def test_the_agents_own_words_do_not_interrupt_it(settled: bool) -> None:
     echo = saying("founded a very long time", sounding_ms=sounding_ms, echo_known=not settled, saying=SAID)
     assert judge(echo, GUARDS) is Verdict.DENY
     assert judge(msgspec.structs.replace(echo, words="how long ago was that"), GUARDS) is Verdict.CONFIRM
+
+
+def test_the_echo_of_an_agent_that_has_just_finished_is_one() -> None:
+    echo = saying("founded a very long time", sounding_ms=None, echo_known=False, saying=SAID)
+    assert judge(echo, GUARDS) is Verdict.DENY
 
 
 def test_who_repeats_a_settled_agent_interrupts_it() -> None:
@@ -142,6 +152,7 @@ utterances = st.builds(
     sounding_ms=st.none() | st.integers(0, 60_000),
     echo_known=st.booleans(),
     unopposed=st.booleans(),
+    goes_on=st.booleans(),
 )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions.playback_ledger import MAX_SOUNDS, PlaybackLedger
-from sessions.playout import Heard
+from sessions.playout import Heard, Playing
 
 ITEMS = ("a", "b", "c")
 Step: TypeAlias = tuple[str, str, int]
@@ -140,3 +140,10 @@ def test_in_any_order_of_events_nothing_is_heard_that_was_not_there_to_hear(step
                 assert ledger.remaining_ms(now_s) == 0
         assert 0 <= ledger.remaining_ms(now_s) <= sum(given_ms.values())
     assert ledger.remaining_ms(now_s + sum(given_ms.values()) / 1000 + 0.001) == 0
+
+
+def test_what_the_client_plays_and_how_much_is_left() -> None:
+    ledger = ledger_with(("a", 2_000, 0.0), ("b", 2_000, 0.5))
+    assert ledger.playing(0.5) == Playing("a", 500.0, 3_500.0)
+    assert ledger.playing(2.5) == Playing("b", 500.0, 1_500.0)
+    assert ledger.playing(4.0) is None

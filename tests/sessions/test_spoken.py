@@ -83,3 +83,10 @@ def test_more_playback_is_never_less_text(clauses: list[tuple[int, int, bool]], 
     text = ("ab cd " * 60)[:end]
     early, late = sorted((one * timeline.duration_ms, other * timeline.duration_ms))
     assert timeline.heard(text, late).startswith(timeline.heard(text, early))
+
+
+def test_words_between_two_moments() -> None:
+    assert spoken().between(TEXT, 0, 1_500) == "The first part,"
+    assert spoken().between(TEXT, 1_000, 2_000) == "part, and"
+    assert spoken().between(TEXT, 3_700, 9_000) == ""
+    assert spoken().between(TEXT, -900, -100) == ""

@@ -40,6 +40,12 @@ def test_an_echo_may_lose_three_words_in_ten() -> None:
     assert not repeats(words_of("What is the capital of France?"), words_of("The capital of France is Paris."))
 
 
+@pytest.mark.parametrize("text", ["You can stop.", "I want to stop.", "Wait, stop."])
+def test_words_that_were_said_far_apart_were_not_repeated(text: str) -> None:
+    said = words_of("You can visit it in the spring or wait if you want to know more about it so let me know when I stop")
+    assert not repeats(words_of(text), said)
+
+
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=12), st.data())
 def test_any_stretch_of_what_was_said_repeats_it(said: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(said) - 2))

@@ -1,10 +1,11 @@
 """What is played in which slot."""
 
 import asyncio
+import math
 
 from fakes.voice_client import settle
 from realtime.webrtc.playout import MAX_HOLD_SLOTS, MAX_PACKETS, Playout
-from sessions.playout import Heard
+from sessions.playout import Heard, Playing
 
 
 class Told:
@@ -182,3 +183,16 @@ async def test_nothing_comes_back_of_what_was_cleared() -> None:
     told.playout.clear()
     told.playout.rewind(50)
     assert told.slots(2) == [None, None]
+
+
+async def test_what_is_played_and_how_much_is_left() -> None:
+    told = Told()
+    assert told.playout.playing() is None
+    await told.say("a", b"1", b"2", b"3")
+    told.slots(1)
+    assert told.playout.playing() == Playing("item_a", 20, 40)
+    told.playout.hold()
+    told.slots(3)
+    assert told.playout.playing() == Playing("item_a", 20, 40)
+    await told.say("b", b"4", complete=False)
+    assert told.playout.playing() == Playing("item_a", 20, math.inf)
