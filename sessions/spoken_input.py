@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from sessions.answers import Answers
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
 from sessions.commands import CommandRefused
-from sessions.events import AudioCleared, SpeechStopped
+from sessions.events import AudioCleared
 from sessions.idle import Idle
 from sessions.listening import WINDOW_SAMPLES, Listener
 from sessions.recognition import Recogniser
 from sessions.spoken_items import SpokenItems
 from sessions.turn_flow import TurnFlow
+from sessions.voice_config import VoiceConfig
 from sessions.voice_state import VoiceState
 
 
@@ -26,18 +27,27 @@ class SpokenInput:
         self._listening: asyncio.Task[None] | None = None
 
     async def configured(self) -> None:
-        """The session's configuration has changed, or the session opens."""
+        """The session opens, or a transport has come."""
         async with self._flow.lock:
-            wanted = self._state.config.turn_detection is not None
-            if wanted and self._listening is None:
-                self._buffer.forget_before(self._buffer.end)
-                self._listener = Listener(self._state, self._buffer, self._hear, self._flow.listening_lost)
-                self._listening = self._state.spawn(self._listener.run())
-            elif wanted:
-                self._flow.policy_changed()
-            elif self._listening is not None:
-                self._stop_listening()
-                self._flow.abandon(self._buffer.end)
+            await self._listen_as_configured()
+
+    async def configure(self, config: VoiceConfig) -> None:
+        """From here on this is the session's configuration."""
+        async with self._flow.lock:
+            self._state.config = config
+            await self._listen_as_configured()
+
+    async def _listen_as_configured(self) -> None:
+        wanted = self._state.config.turn_detection is not None
+        if wanted and self._listening is None:
+            self._buffer.forget_before(self._buffer.end)
+            self._listener = Listener(self._state, self._buffer, self._hear, self._flow.listening_lost)
+            self._listening = self._state.spawn(self._listener.run())
+        elif wanted:
+            self._flow.policy_changed()
+        elif self._listening is not None:
+            self._stop_listening()
+            await self._state.emit(*self._flow.abandon(self._buffer.end))
 
     async def _hear(self, first: int, probabilities: Sequence[float]) -> None:
         heard = first + len(probabilities) * WINDOW_SAMPLES
@@ -88,18 +98,17 @@ class SpokenInput:
 
     async def clear(self) -> None:
         async with self._flow.lock:
-            self._flow.abandon(self._buffer.end)
+            stopped = self._flow.abandon(self._buffer.end)
             self._buffer.forget_odd_byte()
             self._forget_committed()
-            await self._state.emit(AudioCleared())
+            await self._state.emit(*stopped, AudioCleared())
 
     async def _commit_until(self, start: int, end: int) -> None:
         turn = self._flow.turn
         recogniser = Recogniser(self._state, self._buffer.between(start, end), speech_only=False)
-        self._flow.abandon(end)
+        stopped = self._flow.abandon(end)
         self._forget_committed()
-        if turn is not None and turn.confirmed.is_set():
-            await self._state.emit(SpeechStopped(turn.item_id, end // SAMPLES_PER_MS))
+        await self._state.emit(*stopped)
         item_id = turn.item_id if turn is not None else self._state.ids("item")
         await self._spoken_items.commit(item_id, (end - start) // SAMPLES_PER_MS, recogniser)
 

@@ -67,16 +67,19 @@ class TurnFlow:
         """The user may be speaking, or an answer is due to them."""
         return self.turn is not None or self._due.waiting
 
-    def abandon(self, until: int) -> None:
-        """Forget the turn in progress, and hear nothing before the sample `until`."""
-        if self.turn is not None:
-            self.turn.forget_pause()
+    def abandon(self, until: int) -> tuple[SpeechStopped, ...]:
+        """Forget the turn in progress, and hear nothing before the sample `until`. Returns what the client is to be told."""
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn.forget_pause()
         self._dispute.release()
         self._agent.forget()
         self._due.forget_overtaken()
-        self.turn = None
         self._detector = None
         self.deaf_until = until
+        if turn is None or not turn.confirmed.is_set():
+            return ()
+        return (SpeechStopped(turn.item_id, until // SAMPLES_PER_MS),)
 
     def forget_answer(self) -> None:
         """None is to follow the turns until now."""

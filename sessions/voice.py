@@ -194,8 +194,7 @@ class VoiceSession:
     async def _configure(self, config: VoiceConfig) -> None:
         if config.modality == "audio":
             speaking_output(self._state.graph, self._state.voices, config.voice)
-        self._state.config = config
-        await self._input.configured()
+        await self._input.configure(config)
         await self._state.emit(Configured(config))
 
     async def _handle_item(self, command: CreateItem | DeleteItem | RetrieveItem | TruncateItem) -> None:

@@ -149,7 +149,7 @@ async def test_clear_in_the_middle_of_a_turn_drops_it() -> None:
         await client.say(640)
         await client.send(ClearAudio())
         await client.say(0, 1_500)
-        assert client.names() == ["Opened", "SpeechStarted", "AudioCleared"]
+        assert client.names() == ["Opened", "SpeechStarted", "SpeechStopped", "AudioCleared"]
         await client.say(960, 960)
         await client.until(ResponseDone)
 

@@ -354,8 +354,9 @@ async def test_turn_detection_switches_off_and_on() -> None:
         await client.send(Configure(config(None)))
         await settle()
         assert client.graph.open_requests == 0
+        stopped = client.of(SpeechStopped)
         await client.say(480, 960)
-        assert client.of(SpeechStopped) == []
+        assert client.of(SpeechStopped) == stopped
         await client.send(Configure(config(ServerVad())))
         await settle()
         await client.say(960, 960)
