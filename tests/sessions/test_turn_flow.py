@@ -7,7 +7,7 @@ import pytest
 from fakes.talkative import Floor, answering, scripted
 from fakes.voice_client import config, settle, talking
 from sessions.commands import ClearAudio, Command, Configure
-from sessions.events import AudioCommitted, SpeechStarted, SpeechStopped
+from sessions.events import AudioCommitted, ResponseCreated, SpeechStarted, SpeechStopped
 from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad
 
@@ -39,3 +39,14 @@ async def test_listening_is_switched_off_after_what_is_being_told() -> None:
         await settle()
         assert len(client.of(SpeechStarted)) == len(client.of(SpeechStopped)) == 1
         assert client.names().index("SpeechStopped") < client.names().index("Configured")
+
+
+async def test_a_turn_that_has_ended_is_answered_though_listening_is_switched_off_meanwhile() -> None:
+    async with talking(settings=VoiceSettings(event_queue=1), voice_config=config(SemanticVad())) as client:
+        client.reading.clear()
+        await client.say(960, 960)
+        async with asyncio.TaskGroup() as sending:
+            sending.create_task(client.send(Configure(config(None))))
+            await settle()
+            client.reading.set()
+        await client.until(ResponseCreated)
