@@ -6,6 +6,10 @@ from difflib import SequenceMatcher
 
 HUM = re.compile(r"[hm]+|([eu][hm]+)+")
 """mhm, m-hm, hmm, uh-huh, um, as recognisers spell them."""
+MARK = re.compile(r"[\W_]")
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+UNSPACED_OR_WORD = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 ECHOED_SHARE = 0.7
 """Of 57 stretches of 0.8–2.5 s of an agent's speech, heard at −20 and −30 dB by the default recogniser, 79 % kept so many of
 their words in order (89 % of those with four and more). Of 35 questions by users none had more than 0.5 in common with an
@@ -17,8 +21,10 @@ LONGEST_PHRASE = 3
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Lower case, without marks: "M.H.M." and "uh-huh" are one word each, "that's" stays one."""
-    return tuple(filter(None, (re.sub(r"[^a-z0-9]", "", word) for word in text.lower().replace("’", "'").split())))
+    """Letters and digits of any script, without case and marks: "M.H.M." and "uh-huh" are one word each, "that's" stays one.
+    Where words are written without spaces, each character counts as one."""
+    written = (MARK.sub("", word) for word in text.casefold().split())
+    return tuple(word for joined in written for word in UNSPACED_OR_WORD.findall(joined))
 
 
 def is_backchannel(words: Sequence[str], phrases: Set[str]) -> bool:

@@ -14,6 +14,22 @@ def test_marks_and_capitals_are_no_part_of_a_word() -> None:
     assert words_of("M.H.M., that’s Right! — 3 times…") == ("mhm", "thats", "right", "3", "times")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Стоп, подожди!", ("стоп", "подожди")),
+        ("Σταμάτα", ("σταμάτα",)),
+        ("Ça va, Straße_3?", ("ça", "va", "strasse3")),
+        ("رجاء توقف", ("رجاء", "توقف")),
+        ("停一下。OK吗？", ("停", "一", "下", "ok", "吗")),
+        ("หยุด", ("ห", "ย", "ด")),
+        ("잠깐만 기다려", ("잠깐만", "기다려")),
+    ],
+)
+def test_words_of_any_script_are_words(text: str, words: tuple[str, ...]) -> None:
+    assert words_of(text) == words
+
+
 @pytest.mark.parametrize("hum", ["Mhm", "Mm-hmm", "MMM", "Hmm.", "uh-huh", "Uh.", "Um", "M-H-M", "hm hm"])
 def test_hums_are_back_channels_in_every_spelling(hum: str) -> None:
     assert is_backchannel(words_of(hum), PHRASES)

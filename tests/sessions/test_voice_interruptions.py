@@ -50,7 +50,7 @@ async def test_a_cough_is_denied_at_its_pause_without_recognition() -> None:
         assert client.of(SpeechStarted) == client.of(SpeechStopped) == []
 
 
-@pytest.mark.parametrize("words", ["Stop.", "No.", "Yeah, but wait."])
+@pytest.mark.parametrize("words", ["Stop.", "No.", "Yeah, but wait.", "停一下", "Стоп!"])
 async def test_a_short_word_interrupts_at_its_pause(words: str) -> None:
     graph, playout = scripted(words), Floor()
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
