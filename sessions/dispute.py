@@ -58,7 +58,7 @@ class Dispute:
     def judge(self, turn: Turn, detector: TurnDetector, words: str | None = None, *, unopposed: bool = False) -> Verdict:
         """`unopposed`: the agent has given up the floor meanwhile."""
         question = turn.question
-        if detector.now_ms - turn.start // SAMPLES_PER_MS > LONGEST_HOLD_MS + detector.policy.prefix_padding_ms:
+        if detector.lasts_ms > LONGEST_HOLD_MS:
             self.release()
         utterance = Utterance(
             voiced_ms=detector.voiced_ms,

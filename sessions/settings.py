@@ -57,7 +57,7 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     interruption_words_ms: Milliseconds = 800
     """Audio heard while the words are awaited; then the user has the floor, as when the recogniser fails."""
     maximum_turn_ms: Milliseconds = 60_000
-    """A longer turn is ended by force: bounds the audio that a session holds."""
+    """A longer turn, counted from its onset, is ended by force: bounds the audio that a session holds."""
 
     pause_ms: Milliseconds = 96
     """Silence after which recognition starts; shorter gaps are inside words."""

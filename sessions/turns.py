@@ -130,6 +130,11 @@ class TurnDetector:
         return self._start_ms
 
     @property
+    def lasts_ms(self) -> int:
+        """Of the turn in progress, since its onset."""
+        return self._now_ms - self._onset_ms
+
+    @property
     def voiced_ms(self) -> int:
         """Of the turn in progress."""
         return self._voiced_ms
@@ -148,7 +153,7 @@ class TurnDetector:
         self._run = self._run + 1 if probability >= self.policy.threshold else 0
         if self._start_ms is None:
             return self._wait_for_onset(probability)
-        if self._now_ms - self._start_ms >= self.policy.maximum_turn_ms:
+        if self.lasts_ms >= self.policy.maximum_turn_ms:
             self._last_speech_end_ms = self._now_ms
             return [self._end_turn(pause=None)]
         if self._is_speech(probability):
@@ -174,6 +179,7 @@ class TurnDetector:
 
     def _silence_begins(self) -> None:
         self._start_ms: int | None = None
+        self._onset_ms = self._now_ms
         self._run = 0
         self._suspected = False
         self._unsuspicious = 0
@@ -189,8 +195,8 @@ class TurnDetector:
         if self._run < self.policy.onset_windows:
             return self._suspect(probability)
         self._suspected = False
-        onset_ms = self._now_ms - self._run * WINDOW_MS
-        self._start_ms = max(onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
+        self._onset_ms = self._now_ms - self._run * WINDOW_MS
+        self._start_ms = max(self._onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
         self._voiced_ms = self._run * WINDOW_MS
         self._last_speech_end_ms = self._now_ms
         return [SpeechBegan(self._start_ms)]

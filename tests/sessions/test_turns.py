@@ -309,3 +309,10 @@ def test_who_speaks_does_not_pause_even_where_no_silence_is_asked_for() -> None:
     detector.held_open = True
     hear(detector, quiet(32))
     assert detector.pausing
+
+
+def test_padding_is_no_part_of_the_longest_turn() -> None:
+    detector = TurnDetector(turn_policy(ServerVad(prefix_padding_ms=60_000), SETTINGS))
+    events = hear(detector, quiet(70_400) + speech(3_008) + quiet(640))
+    assert events[0] == SpeechBegan(10_400)
+    assert [ended.speech_end_ms for ended in of(events, TurnEnded)] == [73_408]
