@@ -1,11 +1,15 @@
 """A question is answered whatever noises follow it."""
 
+import asyncio
+
 import msgspec
+import pytest
 
 from fakes.graph import FakeGraph
 from fakes.playout import FakePlayout
 from fakes.talkative import scripted
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
+from sessions.answers import Answers
 from sessions.commands import CancelResponse, CreateResponse
 from sessions.events import ResponseCreated, ResponseDone, SpeechStarted, SpeechStopped
 from sessions.playout import Heard
@@ -105,3 +109,20 @@ async def test_a_head_start_is_dropped_when_its_answer_is_refused() -> None:
         await settle()
         assert begun in graph.aborted
         graph.hold("text").release()
+
+
+async def test_who_speaks_on_while_another_answer_is_being_stopped_is_answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = asyncio.Event()
+
+    async def silence(answers: Answers) -> None:
+        await stopped.wait()
+
+    monkeypatch.setattr(Answers, "silence", silence)
+    async with talking(settings=UNGUARDED, voice_config=config(SemanticVad()), playout=FakePlayout()) as client:
+        await client.say(960, 960, 320)
+        assert len(client.of(SpeechStarted)) == 2
+        stopped.set()
+        await settle()
+        assert client.of(ResponseCreated) == []
+        await client.say(0, 960)
+        assert len(client.of(ResponseCreated)) == 1
