@@ -81,6 +81,7 @@ def slot_levels(pcm: bytes, samples_per_slot: int) -> Levels:
 def find_echo(heard: Levels, played: Sequence[float]) -> Echo | None:
     """Both per slot of 20 ms and up to now, the newest last. None where too little was heard or played to tell,
     or there is no echo."""
+    heard = _since_silence(heard, played)
     slots = min(len(heard), COMPARED_SLOTS)
     lags = min(LAGS, len(played) - slots)
     if slots < LEAST_SLOTS or lags < 1:
@@ -100,6 +101,14 @@ def find_echo(heard: Levels, played: Sequence[float]) -> Echo | None:
     (likeness,) = _correlations(microphone[after:], np.maximum(earlier[lag : lag + 1, after:], QUIET_DB))
     echo = Echo(float(likeness), lag, float(np.percentile(gains, 40)), is_sure)
     return echo if echo.is_found else None
+
+
+def _since_silence(heard: Levels, played: Sequence[float]) -> Levels:
+    """Before the microphone was first heard it had no echo, where nothing was played by then."""
+    missing = COMPARED_SLOTS - len(heard)
+    if missing <= 0 or max(played[: max(len(played) - len(heard), 0)], default=0.0) > QUIET_DB:
+        return heard
+    return np.concatenate([np.full(missing, ROOM_DB), heard])
 
 
 def _mean_db(levels: Levels) -> float:

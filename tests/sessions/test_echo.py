@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.echo import COMPARED_SLOTS, SURE_SLOTS, Levels, find_echo, slot_levels
+from sessions.echo import COMPARED_SLOTS, LEAST_SLOTS, SURE_SLOTS, Levels, find_echo, slot_levels
 from sessions.playout import SILENT_DB
 
 SLOTS = 100
@@ -122,6 +122,15 @@ def test_any_levels_are_compared(heard: list[float], played: list[float]) -> Non
     assert echo is None or 0.75 <= echo.likeness <= 1.001
     if len(played) <= min(len(heard), COMPARED_SLOTS):
         assert echo is None
+
+
+def test_a_microphone_that_is_there_since_the_agent_began_tells_its_echo() -> None:
+    told = list[bool]()
+    for seed in range(20):
+        played = np.concatenate([np.full(SLOTS, SILENT_DB), speech(seed)])
+        heard = mixed(later(played, 5, -20.0), np.full(2 * SLOTS, -70.0))[SLOTS:]
+        told += [is_echo(heard[:slots], played[slots : SLOTS + slots]) for slots in range(15, LEAST_SLOTS)]
+    assert sum(told) > 0.9 * len(told)
 
 
 @pytest.mark.parametrize("slots", [3, 5, 10, 20, 39])
