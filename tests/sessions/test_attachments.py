@@ -1,22 +1,18 @@
 """Transports come and go; the session stays: what happens to the user's turn, to the answer, and what the next one is told."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import TypeVar
 
 import pytest
 
 from engines.parameters import Generation
-from fakes.graph import FakeGraph, silence, tone
+from fakes.graph import tone
+from fakes.house import ANSWER_GRACE_S, DETACHED_GRACE_S, QUESTION, coming, house
 from fakes.playout import FakePlayout
-from fakes.timers import Timers
-from fakes.voice_client import VOICES, config, settle
+from fakes.voice_client import config, settle
 from sessions.commands import AppendAudio, CommandRefused, CommitAudio, Configure, CreateItem, CreateResponse
 from sessions.events import (
     AudioDelta,
     Configured,
-    Event,
     Opened,
     PlaybackCleared,
     Reopened,
@@ -24,110 +20,12 @@ from sessions.events import (
     SpeechStarted,
     TextDelta,
 )
-from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText
-from sessions.manager import ResumeRefused, SessionManager
-from sessions.playout import Heard, Playout, Spawn
-from sessions.settings import SessionLimits, VoiceSettings
+from sessions.items import InputAudio, Item, OutputAudio, OutputText
+from sessions.manager import ResumeRefused
+from sessions.playout import Heard
 from sessions.states import State
 from sessions.voice_config import SemanticVad
-from sessions.voice_sessions import Attached, VoiceSessions
-
-E = TypeVar("E")
-ANSWER_GRACE_S, DETACHED_GRACE_S = 5, 60
-QUESTION = Item(id="", role="user", status="completed", parts=(InputText("What is the capital of France?"),))
-
-
-class House:
-    """Sessions on a server, their clock and their timers. A client that plays for itself is given sound at the clock's time."""
-
-    def __init__(self, seats: int = 2, queue: int = 256) -> None:
-        self.graph = FakeGraph()
-        self.timers = Timers()
-        self.now_s = 100.0
-        limits = SessionLimits(maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S)
-        self.manager = SessionManager(limits, 1, lambda: 1, self.timers.call_later)
-        self.sessions = VoiceSessions(self.graph, self.manager, VoiceSettings(event_queue=queue), VOICES, lambda: self.now_s)
-
-    def states(self) -> list[State]:
-        return [info.state for info in self.manager.sessions()]
-
-
-class Transport:
-    """Delivers every event at once; `until` waits for the next one of a kind, `rest` takes those that have not been asked for."""
-
-    def __init__(self, attached: Attached, house: House) -> None:
-        self.attached = attached
-        self.seen: list[Event] = []
-        self._house = house
-        self._news = asyncio.Event()
-        self._asked = 0
-
-    async def deliver(self) -> None:
-        async for event in self.attached.events():
-            with self.attached.session.giving(event):
-                self.seen.append(event)
-            self._news.set()
-
-    async def until(self, kind: type[E]) -> E:
-        async with asyncio.timeout(10):
-            while True:
-                while self._asked < len(self.seen):
-                    self._asked += 1
-                    if isinstance(event := self.seen[self._asked - 1], kind):
-                        return event
-                self._news.clear()
-                await self._news.wait()
-
-    async def rest(self) -> list[str]:
-        await settle()
-        taken, self._asked = self.seen[self._asked :], len(self.seen)
-        return [type(event).__name__ for event in taken]
-
-    async def say(self, *spoken_and_silent_ms: int) -> None:
-        for place, duration_ms in enumerate(spoken_and_silent_ms):
-            for _ in range(duration_ms // 20):
-                self._house.now_s += 0.02
-                await self.attached.handle(AppendAudio(silence(20) if place % 2 else tone(20)))
-                await settle()
-
-    async def ask(self) -> AudioDelta:
-        """Its first sound."""
-        await self.attached.handle(CreateItem(QUESTION))
-        await self.attached.handle(CreateResponse())
-        return await self.until(AudioDelta)
-
-
-@asynccontextmanager
-async def house(seats: int = 2, queue: int = 256) -> AsyncGenerator[House]:
-    """Afterwards nothing of any session is left."""
-    before = asyncio.all_tasks()
-    made = House(seats, queue)
-    async with made.sessions:
-        yield made
-    await settle()
-    assert made.manager.sessions() == ()
-    assert made.graph.open_requests == 0
-    assert asyncio.all_tasks() - before == set()
-
-
-@asynccontextmanager
-async def coming(house: House, token: str | None = None, playout: FakePlayout | None = None) -> AsyncGenerator[Transport]:
-    """A new session when there is no token. `playout` None: the client plays."""
-
-    def play(before: Playout | None, spawn: Spawn) -> Playout:
-        assert playout is not None
-        return playout
-
-    player = None if playout is None else play
-    opening = house.sessions.open(config(SemanticVad()), player) if token is None else house.sessions.resume(token, player)
-    async with opening as attached:
-        transport = Transport(attached, house)
-        delivering = asyncio.create_task(transport.deliver())
-        await settle()
-        yield transport
-        delivering.cancel()
-        await asyncio.wait([delivering])
-    await settle()
+from sessions.voice_sessions import Attached
 
 
 def spoken(item: Item) -> str:

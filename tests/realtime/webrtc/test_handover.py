@@ -3,12 +3,12 @@
 import asyncio
 import os
 import re
-from typing import Any
 
 import pytest
 
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import MS_PER_CHARACTER
+from fakes.returning import ask, called
 from fakes.rtc_client import CallRefused, Received, RtcClient
 from fakes.udp_relay import UdpRelay
 from realtime.media.client import MediaClient
@@ -23,21 +23,6 @@ HANDOVER_S = 1.0
 DETECT_S = 2.5 + 0.5
 SENTENCES = tuple(f"This is sentence {number}. " for number in range(2))
 SAID_MS = MS_PER_CHARACTER * sum(map(len, SENTENCES))
-QUESTION = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Speak."}]}
-Event = dict[str, Any]
-
-
-async def called(edge: Edge, client: RtcClient, created: Event | None = None, session: Event | None = None) -> Event:
-    """Its `session.created`; that of another call is what it comes back with."""
-    token = None if created is None else created["resume"]["token"]
-    await client.call(edge.http, edge.url, session, resume=token)
-    return await client.event("session.created")
-
-
-async def ask(client: RtcClient) -> str:
-    client.send({"type": "conversation.item.create", "item": QUESTION})
-    client.send({"type": "response.create"})
-    return (await client.event("output_audio_buffer.started"))["response_id"]
 
 
 def sounding(packets: list[Received]) -> list[bytes]:

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from typing import Any
 
 import pytest
 
 from fakes.edge import Edge, ServeEdge
+from fakes.returning import ask, called
 from fakes.rtc_client import RtcClient
 from fakes.voice_client import settle
 from realtime.errors import Refusal
@@ -23,22 +23,7 @@ from realtime.webrtc.settings import WebRtcSettings
 from sessions.settings import VoiceSettings
 from strict_client import alive
 
-QUESTION = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Speak."}]}
 LONG = ("word " * 20,) * 100
-Event = dict[str, Any]
-
-
-async def called(edge: Edge, client: RtcClient, created: Event | None = None, session: Event | None = None) -> Event:
-    """Its `session.created`; that of another call is what it comes back with."""
-    token = None if created is None else created["resume"]["token"]
-    await client.call(edge.http, edge.url, session, resume=token)
-    return await client.event("session.created")
-
-
-async def ask(client: RtcClient) -> None:
-    client.send({"type": "conversation.item.create", "item": QUESTION})
-    client.send({"type": "response.create"})
-    await client.event("output_audio_buffer.started")
 
 
 async def status(edge: Edge, token: str, offer: str) -> int:
