@@ -11,16 +11,15 @@ made at once (fakes/fast_voice.py), one pitch for each, so that a sample tells w
 the sound.
 """
 
-import argparse
 import asyncio
 import sys
-import time
 from itertools import cycle, islice
 from typing import Any
 
 import msgspec
 
 from bench import page_talk, wire
+from bench.command import chosen, reported
 from bench.cut_off import cut_off
 from bench.engines_stop import engines_stop_ms
 from bench.fast_server import fast_server
@@ -104,13 +103,7 @@ async def with_models(server: Server, plan: Plan) -> dict[str, Any]:
 
 
 async def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--short", action="store_true")
-    plan = SHORT if options.parse_args().short else FULL
-    started = time.monotonic()
-    result = await measure(plan)
-    note(f"measured in {time.monotonic() - started:.0f} s")
-    print(msgspec.json.encode(result).decode())
+    result = await reported(measure(chosen(__doc__, FULL, SHORT)))
     if result["stale_samples"]:
         sys.exit("a cut answer was heard again")
 

@@ -11,19 +11,18 @@ echoes, with its codec in the same process; `calls_per_core`: how many fill thre
 priority. What loss does: bench/lossy.py.
 """
 
-import argparse
 import asyncio
-import time
 from typing import Any
 
 import msgspec
 
 from bench.call_load import Cost, cost_of, speech
 from bench.comeback import comebacks
+from bench.command import chosen, reported
 from bench.fast_server import fast_server
 from bench.lossy import hearing_through_loss
-from bench.stock_peer import stock_peer
 from bench.voice import note
+from fakes.stock_peer import stock_peer
 from recordings import spoken_commands
 
 FRAME_MS = 20
@@ -85,13 +84,7 @@ def figures(crowds: list[Cost], plain: Cost, stock: Cost) -> dict[str, Any]:
 
 
 async def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--short", action="store_true")
-    plan = SHORT if options.parse_args().short else FULL
-    started = time.monotonic()
-    result = await measure(plan)
-    note(f"measured in {time.monotonic() - started:.0f} s")
-    print(msgspec.json.encode(result).decode())
+    await reported(measure(chosen(__doc__, FULL, SHORT)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What aiortc alone makes of a call, for comparison: `python -m bench.stock_peer` is a server of which everybody hears himself.
+"""What aiortc alone makes of a call, for comparison: `python -m fakes.stock_peer` is a server of which everybody hears himself.
 
 Opus in, PCM, Opus out, by aiortc's own receiver and sender, in one process. Answers `POST /v1/realtime/calls`, prints its port.
 """
@@ -23,7 +23,7 @@ CONNECTIONS = web.AppKey("connections", dict[str, RTCPeerConnection])
 
 @asynccontextmanager
 async def stock_peer() -> AsyncGenerator[Server]:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.stock_peer", stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "fakes.stock_peer", stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     try:
         port = int(await process.stdout.readline())
