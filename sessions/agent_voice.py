@@ -1,7 +1,17 @@
 """What of the sound in the microphone is the agent's own."""
 
 from sessions.audio_buffer import SAMPLES_PER_MS, AudioBuffer
-from sessions.echo import COMPARED_MS, LEAST_SLOTS, SLOT_MS, Echo, find_echo, slot_levels
+from sessions.echo import (
+    AUDIBLE_DB,
+    COMPARED_MS,
+    COMPARED_SLOTS,
+    LEAST_SLOTS,
+    QUIET_DB,
+    SLOT_MS,
+    Echo,
+    find_echo,
+    slot_levels,
+)
 from sessions.playout import Playing
 from sessions.voice_state import VoiceState
 
@@ -11,6 +21,10 @@ LATE_MS = 1_500
 """So much later than reckoned may a client play what it was given, and the microphone hear it."""
 EARLY_MS = 800
 """The word that sounds, and the next one: where a word sounds is known within one."""
+UNHEARD_DB = 40.0
+"""So much below the agent the microphone hears nothing of it. The faintest echoes of the set of `bench turns` are at −30 dB."""
+UNHEARD_WINDOWS = 32
+"""One second: longer than an echo takes to come back."""
 
 
 class AgentVoice:
@@ -24,6 +38,7 @@ class AgentVoice:
         self._echo: Echo | None = None
         self._found_at = 0
         self._was_echo = False
+        self._unheard = 0
         self._playing: Playing | None = None
         self._playing_at = 0
 
@@ -50,8 +65,10 @@ class AgentVoice:
         before_ms = (self._playing_at - since) / SAMPLES_PER_MS + LATE_MS
         return self._playing.item_id, self._playing.audio_ms - before_ms, self._playing.audio_ms + EARLY_MS
 
-    def window(self, end: int) -> None:
+    def window(self, end: int, microphone_db: float) -> None:
+        """`microphone_db`: the level of the window."""
         self._end = end
+        self._listen_for_echo(microphone_db)
         if (playing := self._state.playout.playing()) is not None:
             self._playing, self._playing_at = playing, end
         if not self._state.playout.has_floor:
@@ -63,6 +80,7 @@ class AgentVoice:
         """What is heard from now on may come another way, or from another room."""
         self._echo = None
         self._was_echo = False
+        self._unheard = 0
 
     def is_all(self) -> bool:
         """Whether the last window holds nothing but its echo. To be asked of those that sound like speech. The first one that an
@@ -82,7 +100,18 @@ class AgentVoice:
             return False
         found = find_echo(heard, played)
         if found is not None and found.is_sure:
-            self._echo, self._found_at = found, self._end
+            self._echo, self._found_at, self._unheard = found, self._end, 0
+        elif self._unheard >= UNHEARD_WINDOWS:
+            found = None
         if self._echo is not None and self._end - self._found_at <= REMEMBERED_MS * SAMPLES_PER_MS:
             found = self._echo
         return found is not None and found.explains(heard, played)
+
+    def _listen_for_echo(self, microphone_db: float) -> None:
+        """Where the agent has spoken for a while and the microphone was silent, it is not fed back: what begins soon after the agent
+        is no echo then. Known until an echo is found."""
+        if self._unheard >= UNHEARD_WINDOWS:
+            return
+        loudest_db = max(self._state.playout.levels()[-COMPARED_SLOTS:], default=QUIET_DB)
+        if loudest_db > AUDIBLE_DB:
+            self._unheard = self._unheard + 1 if microphone_db <= loudest_db - UNHEARD_DB else 0

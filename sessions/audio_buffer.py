@@ -1,6 +1,11 @@
 """The audio that a client has appended and that may still be needed. Positions are samples since the session began."""
 
+import math
 from collections import deque
+
+import numpy as np
+
+from sessions.playout import SILENT_DB
 
 SAMPLE_RATE = 24_000
 SAMPLES_PER_MS = SAMPLE_RATE // 1000
@@ -32,6 +37,12 @@ class AudioBuffer:
         """What is held of the samples [start, end)."""
         first, last = max(start, self.start), min(end, self.end)
         return bytes(self._held[2 * (first - self.start) : 2 * (max(last, first) - self.start)])
+
+    def level_db(self, start: int, end: int) -> float:
+        """dBFS of what is held of these samples; SILENT_DB at least."""
+        samples = np.frombuffer(self.between(start, end), "<i2").astype(np.float32)
+        power = float(samples @ samples) / max(len(samples), 1) / 32_768**2
+        return max(10 * math.log10(power), SILENT_DB) if power else SILENT_DB
 
     def forget_before(self, sample: int) -> None:
         sample = min(max(sample, self.start), self.end)

@@ -30,6 +30,9 @@ class VoiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Speech probability from which an answer being played is held back until the onset is confirmed, or not. On a third of the
     set of `bench turns` 0.25 held it no sooner (half within 100 ms of the onset, in a quiet room 95 % within 176 ms), but for
     600 ms and not 240 where somebody coughed, knocked or typed, most of it in a full room. 0.5 held it 40 ms later."""
+    hold_loudness_db: Annotated[float, msgspec.Meta(ge=0.0)] = 15.0
+    """A sound of two windows, so much louder than the room, holds the answer back as well, for a quarter of a second at most: an
+    "s" is no voice yet. 0: voice activity alone does."""
     hold_windows: Count = 3
     """Windows below it in a row after which the onset is denied, and the answer plays on: a soft beginning flickers."""
     minimum_speech_ms: Milliseconds = 160

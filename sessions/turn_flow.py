@@ -14,6 +14,7 @@ from sessions.events import SpeechStarted, SpeechStopped
 from sessions.head_start import HeadStart
 from sessions.interruption import Verdict
 from sessions.listening import WINDOW_SAMPLES
+from sessions.loud_onset import LoudOnset
 from sessions.playout import Heard
 from sessions.recognition import Recogniser, Transcript
 from sessions.spoken_items import SpokenItems
@@ -51,6 +52,7 @@ class TurnFlow:
         self._answers = answers
         self._detector: TurnDetector | None = None
         self._agent = AgentVoice(state, buffer)
+        self._loud_onset = LoudOnset(state.settings.hold_loudness_db)
         self._dispute = Dispute(state, buffer, answers, self._agent)
         self._due = DueAnswers(state, answers, self._dispute)
 
@@ -104,11 +106,13 @@ class TurnFlow:
             return
         if self._detector is None:
             self._detector = TurnDetector(policy, begins // SAMPLES_PER_MS)
-        self._agent.window(begins + WINDOW_SAMPLES)
+        level_db = self._buffer.level_db(begins, begins + WINDOW_SAMPLES)
+        self._agent.window(begins + WINDOW_SAMPLES, level_db)
+        loud = self._loud_onset.window(level_db)
         is_confirmed = self.turn is not None and self.turn.confirmed.is_set()
-        if not is_confirmed and probability >= policy.hold_threshold and self._agent.is_all():
-            probability = 0.0
-        for event in self._detector.hear(probability):
+        if not is_confirmed and (loud or probability >= policy.hold_threshold) and self._agent.is_all():
+            probability, loud = 0.0, False
+        for event in self._detector.hear(probability, loud=loud):
             await self._on(event)
         if self.turn is not None and not self.turn.confirmed.is_set():
             await self._judge(self.turn, self._detector)
@@ -128,8 +132,10 @@ class TurnFlow:
                 if self._interrupts():
                     self._state.playout.hold()
             case OnsetDenied():
+                self._loud_onset.was_no_voice()
                 self._state.playout.resume()
             case SpeechBegan():
+                self._loud_onset.was_voice()
                 await self._began(event)
             case TurnEnded():
                 await self._ended(event)

@@ -65,7 +65,7 @@ class OnsetSuspected(msgspec.Struct, frozen=True):
 
 
 class OnsetDenied(msgspec.Struct, frozen=True):
-    """It was a click or a cough."""
+    """It was a click or a cough: nobody began to speak."""
 
 
 class SpeechBegan(msgspec.Struct, frozen=True):
@@ -148,11 +148,12 @@ class TurnDetector:
     def _pause_ms(self) -> int:
         return max(min(self.policy.pause_ms, self.policy.finished_silence_ms), WINDOW_MS)
 
-    def hear(self, probability: float) -> list[TurnEvent]:
+    def hear(self, probability: float, *, loud: bool = False) -> list[TurnEvent]:
+        """The next window: how probably it is speech. `loud`: somebody may be about to speak, though it is none yet."""
         self._now_ms += WINDOW_MS
         self._run = self._run + 1 if probability >= self.policy.threshold else 0
         if self._start_ms is None:
-            return self._wait_for_onset(probability)
+            return self._wait_for_onset(probability, loud)
         if self.lasts_ms >= self.policy.maximum_turn_ms:
             self._last_speech_end_ms = self._now_ms
             return [self._end_turn(pause=None)]
@@ -191,9 +192,9 @@ class TurnDetector:
         self._in_pause = False
         self._needed_silence_ms: float | None = None
 
-    def _wait_for_onset(self, probability: float) -> list[TurnEvent]:
+    def _wait_for_onset(self, probability: float, loud: bool) -> list[TurnEvent]:
         if self._run < self.policy.onset_windows:
-            return self._suspect(probability)
+            return self._suspect(loud or probability >= self.policy.hold_threshold)
         self._suspected = False
         self._onset_ms = self._now_ms - self._run * WINDOW_MS
         self._start_ms = max(self._onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
@@ -201,8 +202,8 @@ class TurnDetector:
         self._last_speech_end_ms = self._now_ms
         return [SpeechBegan(self._start_ms)]
 
-    def _suspect(self, probability: float) -> list[TurnEvent]:
-        if probability >= self.policy.hold_threshold:
+    def _suspect(self, suspicious: bool) -> list[TurnEvent]:
+        if suspicious:
             self._unsuspicious = 0
             was, self._suspected = self._suspected, True
             return [] if was else [OnsetSuspected()]

@@ -30,7 +30,7 @@ from recordings import QUESTIONS, beginning, read_by_espeak, read_sentences, spo
 
 class Plan(msgspec.Struct, frozen=True):
     """How much of each measurement; the short form only shows that everything still works. Of `calls` at once each is interrupted
-    so often. `room_s` for an answer in a turn: its 16 tokens are some 4 s of speech."""
+    so often. `room_s` for an answer in a turn: its 16 tokens are some 5 s of speech."""
 
     calls: int
     interruptions: int
@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     paused: int
 
 
-FULL = Plan(calls=10, interruptions=20, speaker=16, engine_stops=12, turns=16, room_s=4.0, synthetic=12, paused=60)
+FULL = Plan(calls=6, interruptions=34, speaker=16, engine_stops=12, turns=16, room_s=6.0, synthetic=12, paused=60)
 SHORT = Plan(calls=5, interruptions=4, speaker=0, engine_stops=0, turns=0, room_s=0.0, synthetic=0, paused=0)
 STORY_SENTENCES = 12
 PAUSED_AT_ONCE = 6

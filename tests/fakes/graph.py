@@ -39,6 +39,12 @@ def tone(duration_ms: float, rate: int = 24_000) -> bytes:
     return (8_000 * np.sin(np.arange(samples) * 0.3)).astype("<i2").tobytes()
 
 
+def hiss(duration_ms: float, rate: int = 24_000) -> bytes:
+    """A loud sound at −32 dBFS, which the fake voice activity does not take for speech: an "s", or a door."""
+    samples = int(duration_ms * rate / 1000)
+    return (800 * np.where(np.arange(samples) % 2, 1, -1)).astype("<i2").tobytes()
+
+
 def silence(duration_ms: float, rate: int = 24_000) -> bytes:
     return bytes(2 * int(duration_ms * rate / 1000))
 

@@ -50,10 +50,14 @@ class VoiceClient:
     async def say(self, *spoken_and_silent_ms: int) -> None:
         """Speech and silence in turn, in packets of 20 ms, in real time as far as the session's clock goes."""
         for place, duration_ms in enumerate(spoken_and_silent_ms):
-            pcm = silence(duration_ms) if place % 2 else tone(duration_ms)
-            for start in range(0, len(pcm), PACKET_BYTES):
-                self.now_s += len(pcm[start : start + PACKET_BYTES]) / 48_000
-                await self.send(AppendAudio(pcm[start : start + PACKET_BYTES]))
+            await self.sound(silence(duration_ms) if place % 2 else tone(duration_ms))
+
+    async def sound(self, *pcm: bytes) -> None:
+        """The same, of any sounds."""
+        for each in pcm:
+            for start in range(0, len(each), PACKET_BYTES):
+                self.now_s += len(each[start : start + PACKET_BYTES]) / 48_000
+                await self.send(AppendAudio(each[start : start + PACKET_BYTES]))
                 await settle()
 
     async def until(self, kind: type[E], condition: Callable[[E], bool] = lambda event: True) -> E:

@@ -16,6 +16,8 @@ LEVEL_SLOTS = 100
 LAG_SLOTS = 5
 TONE_DB = -15.3
 SYLLABLE_SLOTS = 3
+FAINT_DB = -28.0
+"""−34 to −50 dBFS come back of the agent: the fake voice activity takes none of it for speech."""
 
 
 class Call:
@@ -95,6 +97,41 @@ async def test_the_way_of_an_echo_is_not_remembered_in_another_call() -> None:
         playout.told = []
         await call.hear(voice(3))
         assert playout.told[-1:] == ["hold"]
+
+
+@pytest.mark.parametrize("after_ms", range(120, 540, 60))
+async def test_who_speaks_right_after_an_agent_that_is_not_fed_back_is_heard_at_once(after_ms: int) -> None:
+    """Both rise at about the same time, which is all that can be compared; that the microphone was silent before tells them apart."""
+    playout = Floor()
+    async with talking(scripted("Stop."), voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client, 100)
+        call = Call(client, playout, 1)
+        await call.hear(silence(2_000))
+        begins = call.slot + LEVEL_SLOTS
+        call.played[begins : begins + 100] = SILENT_DB
+        call.played[begins + 100 :] = -15.0
+        await call.hear(silence(2_000 + after_ms))
+        playout.told = []
+        await call.hear(at([-27.0] * 6))
+        assert playout.told == ["hold"]
+
+
+async def test_an_echo_too_faint_for_a_voice_does_not_hold_the_agent_by_its_loudness() -> None:
+    """It is as loud as an "s". The agent pauses for two seconds, so that its next word rises out of a quiet room."""
+    playout = Floor()
+    async with talking(scripted("Stop."), voice_config=config(SemanticVad()), playout=playout) as client:
+        await answering(client, 100)
+        call = Call(client, playout, 3, quiet_slots=50)
+        call.played[LEVEL_SLOTS + 110 : LEVEL_SLOTS + 210] = SILENT_DB
+        await call.hear(silence(1_000))
+        await call.hear_echo(60, FAINT_DB)
+        playout.told = []
+        await call.hear(silence(2_000))
+        await call.hear_echo(60, FAINT_DB)
+        assert playout.told == []
+        call.played[call.slot + LEVEL_SLOTS :] = SILENT_DB
+        await call.hear(silence(1_000) + at([-35.0] * 6))
+        assert playout.told == ["hold"]
 
 
 async def test_enough_of_the_microphone_is_kept_to_find_an_echo() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakes.graph import FakeGraph
+from fakes.graph import FakeGraph, hiss, silence, tone
 from fakes.playout import FakePlayout
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
 from sessions.commands import ClearPlayback, Configure, CreateResponse, RetrieveItem
@@ -71,6 +71,31 @@ async def test_a_click_holds_the_answer_and_lets_it_go_on() -> None:
         await client.say(32, 96)
         assert playout.told == ["hold", "resume"]
         assert client.of(PlaybackCleared) == []
+
+
+async def test_a_loud_sound_holds_the_answer_before_it_turns_out_to_be_a_voice() -> None:
+    playout = FakePlayout()
+    async with talking(settings=UNGUARDED, voice_config=config(SemanticVad()), playout=playout) as client:
+        response_id, item_id = await answered(client)
+        playout.unfinished = (Heard(response_id, item_id, 1_400),)
+        playout.told.clear()
+        await client.sound(hiss(96))
+        assert playout.told == ["hold"]
+        assert client.of(PlaybackCleared) == []
+        await client.sound(tone(128))
+        assert playout.told == ["hold", "clear"]
+
+
+async def test_loud_sounds_that_are_no_voice_hold_the_answer_once_and_not_again() -> None:
+    playout = FakePlayout()
+    async with talking(voice_config=config(SemanticVad()), playout=playout) as client:
+        await answered(client)
+        playout.told.clear()
+        await client.sound(*(hiss(96), silence(200)) * 10)
+        assert playout.told == ["hold", "resume"]
+        assert client.of(PlaybackCleared) == []
+        await client.sound(silence(3_000), hiss(96))
+        assert playout.told == ["hold", "resume", "hold"]
 
 
 async def test_without_interruption_nothing_is_held() -> None:
