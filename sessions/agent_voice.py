@@ -108,10 +108,10 @@ class AgentVoice:
         return found is not None and found.explains(heard, played)
 
     def _listen_for_echo(self, microphone_db: float) -> None:
-        """Where the agent has spoken for a while and the microphone was silent, it is not fed back: what begins soon after the agent
-        is no echo then. Known until an echo is found."""
+        """Where the agent has spoken for a while and the microphone was silent, it is not fed back: what begins soon after the
+        agent is no echo then. Known until an echo is found."""
         if self._unheard >= UNHEARD_WINDOWS:
             return
-        loudest_db = max(self._state.playout.levels()[-COMPARED_SLOTS:], default=QUIET_DB)
+        loudest_db = max(list(self._state.playout.levels())[-COMPARED_SLOTS:], default=QUIET_DB)
         if loudest_db > AUDIBLE_DB:
             self._unheard = self._unheard + 1 if microphone_db <= loudest_db - UNHEARD_DB else 0

@@ -51,4 +51,3 @@ class LoudOnset:
         if self._suspected:
             self._distrust = DISTRUST_WINDOWS
         self._suspected = False
-

@@ -8,7 +8,7 @@ from engines.parameters import Parameters
 from engines.payloads import Payload, Scalar
 from engines.speakable import speakable
 
-TALKER_PACE = (Limits(mark=12, word=18, most=32), Limits(mark=30, word=60, most=100), Limits(mark=90, word=150, most=200))
+TALKER_PACE = (Limits(mark=12, word=14, most=24), Limits(mark=30, word=60, most=100), Limits(mark=90, word=150, most=200))
 """The first clause must come early, the second before the first has been played, later ones are whole sentences for their melody.
 15 characters last about a second; the language model writes 200 to 300 of them in that time."""
 NARRATOR_PACE = (

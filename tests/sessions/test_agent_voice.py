@@ -101,7 +101,7 @@ async def test_the_way_of_an_echo_is_not_remembered_in_another_call() -> None:
 
 @pytest.mark.parametrize("after_ms", range(120, 540, 60))
 async def test_who_speaks_right_after_an_agent_that_is_not_fed_back_is_heard_at_once(after_ms: int) -> None:
-    """Both rise at about the same time, which is all that can be compared; that the microphone was silent before tells them apart."""
+    """Both rise at about the same time, which is all that can be compared; the silent microphone before tells them apart."""
     playout = Floor()
     async with talking(scripted("Stop."), voice_config=config(SemanticVad()), playout=playout) as client:
         await answering(client, 100)

@@ -131,7 +131,7 @@ def test_in_any_order_of_events_nothing_is_heard_that_was_not_there_to_hear(step
                     assert said_ms.get(item_id, 0) <= word <= given_ms[item_id]
                     said_ms[item_id] = word
                     if amount_ms > 0:
-                        over_ms |= {earlier: given_ms[earlier] for earlier in takewhile(lambda other: other != item_id, given_ms)}
+                        over_ms |= dict(takewhile(lambda given, until=item_id: given[0] != until, given_ms.items()))
             case "truncate":
                 ledger.truncate(item_id, now_s)
             case _:

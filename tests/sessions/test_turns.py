@@ -26,7 +26,7 @@ from sessions.voice_config import SemanticVad, ServerVad
 
 T = TypeVar("T")
 SETTINGS = VoiceSettings(
-    prefix_padding_ms=300, hint_finished=0.7, hint_unfinished=0.3, finished_silence_ms=288, unfinished_silence_ms=928
+    prefix_padding_ms=300, pause_ms=96, hint_finished=0.7, hint_unfinished=0.3, finished_silence_ms=288, unfinished_silence_ms=928
 )
 SEMANTIC = turn_policy(SemanticVad(), SETTINGS)
 

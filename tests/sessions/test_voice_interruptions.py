@@ -98,11 +98,11 @@ async def test_engines_stand_still_once_it_is_confirmed_and_nothing_stale_follow
     graph.hold("audio").step(phase)
     async with talking(graph, voice_config=config(SemanticVad()), playout=playout) as client:
         await answering(client)
-        await client.say(200 + 32 * phase, 300)
+        await client.say(200 + 32 * phase, 200)
         confirmed = client.events.index(await client.until(SpeechStarted))
         assert graph.aborted == [graph.of("thinker")[0].request_id]
         graph.hold("audio").release()
-        await client.say(0, 100)
+        await client.say(0, 60)
         assert [name for name in client.names()[confirmed:] if name in ("AudioDelta", "TextDelta")] == []
 
 
