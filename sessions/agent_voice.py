@@ -12,7 +12,7 @@ from sessions.echo import (
     find_echo,
     slot_levels,
 )
-from sessions.playout import Playing
+from sessions.playout import SILENT_DB, Playing
 from sessions.voice_state import VoiceState
 
 REMEMBERED_MS = 10_000
@@ -114,4 +114,5 @@ class AgentVoice:
             return
         loudest_db = max(list(self._state.playout.levels())[-COMPARED_SLOTS:], default=QUIET_DB)
         if loudest_db > AUDIBLE_DB:
-            self._unheard = self._unheard + 1 if microphone_db <= loudest_db - UNHEARD_DB else 0
+            is_silent = SILENT_DB < microphone_db <= loudest_db - UNHEARD_DB  # one that is muted tells nothing
+            self._unheard = self._unheard + 1 if is_silent else 0

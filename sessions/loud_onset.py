@@ -16,8 +16,11 @@ AUDIBLE_DB = -45.0
 LOUD_WINDOWS = 2
 """In a row: a click is one. Of 26 voices, at six phases of the window each, half were loud after 47 ms and all after 76 ms; voice
 activity alone heard half after 57 ms, 95 of 100 after 170 ms and the last after 218 ms."""
-LONGEST_WINDOWS = 8
-"""A sound that has been loud for so long, and no voice, is none."""
+LONGEST_WINDOWS = 6
+"""After its first two: a sound that is no voice by then is none. With the three windows in which an onset is denied the agent was
+held for a quarter of a second."""
+OVER_WINDOWS = 3
+"""So quiet for so long: what comes then is another sound. Claps and keys are closer together."""
 DISTRUST_WINDOWS = 160
 """After a sound that was no voice, loudness tells nothing for five seconds: somebody types, or a street passes by."""
 
@@ -29,7 +32,8 @@ class LoudOnset:
         self._above_room_db = above_room_db
         self._room: deque[float] = deque([QUIET_ROOM_DB], ROOM_WINDOWS)
         self._loud = 0
-        self._suspected = False
+        self._quiet = 0
+        self._told = 0
         self._distrust = 0
 
     def window(self, level_db: float) -> bool:
@@ -38,16 +42,13 @@ class LoudOnset:
         self._room.append(level_db)
         self._distrust = max(self._distrust - 1, 0)
         is_loud = self._above_room_db > 0 and level_db >= max(room_db + self._above_room_db, AUDIBLE_DB)
-        self._loud = self._loud + 1 if is_loud else 0
-        has_begun = LOUD_WINDOWS <= self._loud <= LONGEST_WINDOWS and not self._distrust
-        self._suspected = self._suspected or has_begun
-        return has_begun
+        self._loud, self._quiet = (self._loud + 1, 0) if is_loud else (0, self._quiet + 1)
+        if self._quiet >= OVER_WINDOWS:
+            self._told = 0
+        elif self._told or self._loud >= LOUD_WINDOWS:
+            self._told += 1
+        return self._loud >= LOUD_WINDOWS and self._told <= LONGEST_WINDOWS and not self._distrust
 
-    def was_voice(self) -> None:
-        self._suspected = False
-
-    def was_no_voice(self) -> None:
-        """What may have begun was nothing."""
-        if self._suspected:
-            self._distrust = DISTRUST_WINDOWS
-        self._suspected = False
+    def distrust(self) -> None:
+        """What it told of last was no voice."""
+        self._distrust = DISTRUST_WINDOWS

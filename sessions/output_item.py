@@ -50,11 +50,6 @@ class OutputItem:
         part = self._item.parts[0] if self._item.parts else None
         return part.duration_ms if isinstance(part, OutputAudio) else round(self.audio_ms)
 
-    @property
-    def text(self) -> str:
-        """All that has been written of it."""
-        return self._text
-
     def said(self, start_ms: float, end_ms: float) -> str:
         """The words in this stretch of its sound."""
         return self._spoken.between(self._text, start_ms, end_ms)

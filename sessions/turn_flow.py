@@ -131,11 +131,11 @@ class TurnFlow:
             case OnsetSuspected():
                 if self._interrupts():
                     self._state.playout.hold()
-            case OnsetDenied():
-                self._loud_onset.was_no_voice()
+            case OnsetDenied(by_loudness):
+                if by_loudness:
+                    self._loud_onset.distrust()
                 self._state.playout.resume()
             case SpeechBegan():
-                self._loud_onset.was_voice()
                 await self._began(event)
             case TurnEnded():
                 await self._ended(event)

@@ -8,6 +8,8 @@ from sessions.settings import VoiceSettings
 from sessions.voice_config import SemanticVad, ServerVad
 
 WINDOW_MS = 32
+OVER_MS = 96
+"""Silence after which an utterance may be over. Shorter gaps are inside words."""
 
 
 class TurnPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,9 @@ class OnsetSuspected(msgspec.Struct, frozen=True):
 
 
 class OnsetDenied(msgspec.Struct, frozen=True):
-    """It was a click or a cough: nobody began to speak."""
+    """It was a click or a cough: nobody began to speak. `by_loudness`: it was suspected for its loudness."""
+
+    by_loudness: bool = False
 
 
 class SpeechBegan(msgspec.Struct, frozen=True):
@@ -125,11 +129,6 @@ class TurnDetector:
         return self._now_ms
 
     @property
-    def turn_start_ms(self) -> int | None:
-        """Start of the turn in progress, padding included."""
-        return self._start_ms
-
-    @property
     def lasts_ms(self) -> int:
         """Of the turn in progress, since its onset."""
         return self._now_ms - self._onset_ms
@@ -141,8 +140,9 @@ class TurnDetector:
 
     @property
     def pausing(self) -> bool:
-        """Silent for a pause's length, whether or not there was enough speech for a turn."""
-        return self._start_ms is not None and self._now_ms - self._last_speech_end_ms >= self._pause_ms
+        """Silent for so long that what was said may be over, whether or not there was enough speech for a turn."""
+        over_ms = max(min(OVER_MS, self.policy.finished_silence_ms), WINDOW_MS)
+        return self._start_ms is not None and not self._run and self._now_ms - self._last_speech_end_ms >= over_ms
 
     @property
     def _pause_ms(self) -> int:
@@ -182,7 +182,7 @@ class TurnDetector:
         self._start_ms: int | None = None
         self._onset_ms = self._now_ms
         self._run = 0
-        self._suspected = False
+        self._suspected = self._was_loud = False
         self._unsuspicious = 0
         self._voiced_ms = 0
         self.held_open = False
@@ -194,24 +194,25 @@ class TurnDetector:
 
     def _wait_for_onset(self, probability: float, loud: bool) -> list[TurnEvent]:
         if self._run < self.policy.onset_windows:
-            return self._suspect(loud or probability >= self.policy.hold_threshold)
-        self._suspected = False
+            return self._suspect(probability >= self.policy.hold_threshold, loud)
+        self._suspected = self._was_loud = False
         self._onset_ms = self._now_ms - self._run * WINDOW_MS
         self._start_ms = max(self._onset_ms - self.policy.prefix_padding_ms, self._last_speech_end_ms)
         self._voiced_ms = self._run * WINDOW_MS
         self._last_speech_end_ms = self._now_ms
         return [SpeechBegan(self._start_ms)]
 
-    def _suspect(self, suspicious: bool) -> list[TurnEvent]:
-        if suspicious:
+    def _suspect(self, like_speech: bool, loud: bool) -> list[TurnEvent]:
+        if like_speech or loud:
             self._unsuspicious = 0
+            self._was_loud = self._was_loud or loud
             was, self._suspected = self._suspected, True
             return [] if was else [OnsetSuspected()]
         self._unsuspicious += 1
         if not self._suspected or self._unsuspicious < self.policy.hold_windows:
             return []
-        self._suspected = False
-        return [OnsetDenied()]
+        was_loud, self._suspected, self._was_loud = self._was_loud, False, False
+        return [OnsetDenied(was_loud)]
 
     def _is_speech(self, probability: float) -> bool:
         silence_ms = self._now_ms - WINDOW_MS - self._last_speech_end_ms

@@ -134,14 +134,16 @@ class _Running:
             log.error("session %s failed while nobody was connected", self.session_id, exc_info=failure)
 
     async def _run(self) -> None:
+        end = self._manager.fail
         try:
             with logs.about(session=self.session_id):
                 async with self.session:
                     self._ready.set()
                     await self._ending.wait()
+            end = self._manager.close
         finally:
             self._ready.set()
-            self._manager.close(self.session_id)
+            end(self.session_id)
 
 
 class VoiceSessions:

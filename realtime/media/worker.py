@@ -24,7 +24,6 @@ from realtime.priority import CODEC, ask_for_priority
 
 log = logging.getLogger(__name__)
 
-
 MAX_DATA_BYTES = 2 << 30
 """Address space for data: the last fence against a file that makes a codec allocate without end."""
 THREAD_STACK_BYTES = 2 << 20

@@ -15,6 +15,8 @@ class CodecFacts(Protocol):
     """A packet of 20 ms; packets of a fresh encoder may follow it."""
     pause: bytes
     """After `silence`: for a while nothing will be sent."""
+    most_concealed_s: float
+    """What is lost in a row beyond this is silence."""
 
     def ticks(self, payload: bytes) -> int:
         """How long its sound is; 0 for what is none."""
@@ -33,6 +35,7 @@ class _Opus:
     clock_hz = opus_frames.CLOCK_HZ
     silence = opus_frames.OPUS_SILENCE
     pause = opus_frames.OPUS_PAUSE
+    most_concealed_s = 0.12
 
     def ticks(self, payload: bytes) -> int:
         return opus_frames.packet_ticks(payload)
@@ -48,6 +51,7 @@ class _G711:
     """A byte a tick. Comfort noise comes as packets of a type of its own."""
 
     clock_hz = 8_000
+    most_concealed_s = 0.06
 
     def __init__(self, silent_byte: int) -> None:
         self.silence = self.pause = bytes([silent_byte]) * (self.clock_hz * FRAME_MS // 1000)

@@ -61,7 +61,7 @@ async def create(request: web.Request) -> web.Response:
     offer = read_offer(body.sdp)
     config, token = apply(_beginning(context, offer), body.session, context.catalogue), request.query.get("resume")
     session = config if token is None else Return(token, body.session)
-    call_id, answer = await request.app[CALLS].open(offer, session, held="hold" in request.query)
+    call_id, answer = await request.app[CALLS].open(offer, session, held=request.query.get("hold") == "1")
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)
     _link_servers(response, context)

@@ -24,13 +24,13 @@ class Hearing(msgspec.Struct, kw_only=True):
     silent_s: float = 0.0
     """Filled with silence: pauses that were not sent, stalls, and losses too long to guess at."""
     jitter_ms: float = 0.0
-    """By how much packets come later than the quickest do."""
+    """By how much packets come later than the quickest do: 60 at most, as nothing is waited for longer."""
     delay_ms: float = 0.0
     """How long a hole is waited for."""
 
 
 _PACKETS = ("received", "lost", "late", "duplicates")
-_SECONDS = {"recovered": "recovered_s", "concealed": "concealed_s", "silent": "silent_s"}
+_SECONDS = ("recovered", "concealed", "silent")
 
 
 class HearingCollector(Collector):
@@ -60,7 +60,9 @@ class HearingCollector(Collector):
         filled = CounterMetricFamily("antiphon_call_filled_seconds", "Callers' sound that did not come", labels=("how",))
         for how, seconds in zip(_SECONDS, (total.recovered_s, total.concealed_s, total.silent_s), strict=True):
             filled.add_metric((how,), seconds)
-        jitter = GaugeMetricFamily("antiphon_call_jitter_seconds", "Lateness of packets, in the worst of the present calls")
+        jitter = GaugeMetricFamily(
+            "antiphon_call_jitter_seconds", "Lateness of packets, 60 ms at most, in the worst of the present calls"
+        )
         jitter.add_metric((), max((hearing.jitter_ms for hearing in live), default=0.0) / 1000)
         delay = GaugeMetricFamily("antiphon_call_delay_seconds", "Wait for a missing packet, in the worst of the present calls")
         delay.add_metric((), max((hearing.delay_ms for hearing in live), default=0.0) / 1000)

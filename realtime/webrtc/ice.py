@@ -116,14 +116,14 @@ class IceLink(Connection):
         return address in self._places
 
     async def close(self) -> None:
-        """Bounded: a socket that cannot be flushed is dropped."""
-        protocols = list(self._protocols)
+        """Bounded: a socket that cannot be flushed is dropped, and so is a relay that does not answer."""
+        ports = [protocol for protocol in self._protocols if isinstance(protocol, Port)]
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await super().close()
         except TimeoutError:
-            for protocol in protocols:
-                protocol.transport.abort()
+            for port in ports:
+                port.abort()
 
     def check_incoming(self, message: stun.Message, addr: tuple[str, int], protocol: StunProtocol) -> None:
         """Authenticated: the client can be reached there."""

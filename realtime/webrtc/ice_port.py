@@ -1,14 +1,16 @@
-"""One UDP socket of a call. Anybody may send to it."""
+"""One UDP socket of a call, or a relay's. Anybody may send to it."""
 
+import asyncio
 import ipaddress
 import logging
 import struct
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import ifaddr
 from aioice import Candidate, Connection, stun
 from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import StunProtocol
+from aioice.turn import TurnClientUdpProtocol, TurnTransport
 
 log = logging.getLogger(__name__)
 logging.getLogger("aioice").setLevel(logging.WARNING)  # several lines for each pair of addresses that might work
@@ -38,6 +40,20 @@ class Port(StunProtocol):
     def __init__(self, connection: Connection, receiver: Receiver) -> None:
         super().__init__(connection)
         self._receiver = receiver
+
+    def abort(self) -> None:
+        """Drops what is not sent, and a relay that does not say goodbye: asking it goes on for half a minute."""
+        transport: object = self.transport
+        if not isinstance(transport, TurnTransport):
+            self.transport.abort()
+            return
+        parts = vars(transport)  # aioice has no such way
+        closing = cast(asyncio.Task[None] | None, parts["_TurnTransport__close_task"])
+        inner = cast(TurnClientUdpProtocol, parts["_TurnTransport__inner_protocol"])
+        for task in (closing, inner.refresh_task):
+            if task is not None:
+                task.cancel()
+        inner.transport.close()
 
     def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
         if not isinstance(data, bytes) or not 0 < len(data) <= MAX_DATAGRAM_BYTES:

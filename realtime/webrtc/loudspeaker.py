@@ -1,4 +1,4 @@
-"""What the user hears: the sound of answers becomes Opus packets in the playout, each answer by an encoder of its own."""
+"""What the user hears: the sound of answers becomes packets in the playout, each answer by an encoder of its own."""
 
 import asyncio
 import logging

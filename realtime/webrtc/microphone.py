@@ -49,7 +49,8 @@ class Microphone:
         return self._buffer.statistics()
 
     async def run(self, hear: Hear) -> NoReturn:
-        """Goes on when the decoder is lost: with the next one, and without what was said meanwhile."""
+        """Goes on when the decoder is lost: with the next one, without what the lost one had. Of what came meanwhile it gets the
+        last five seconds."""
         self._running = True
         self._set_timer(self._clock())
         try:

@@ -136,15 +136,18 @@ class Peer:
             self.end = self._how(link, channel)
             log.info("a peer ends: %s: %s", self.end, end)
         finally:
-            if channel is not None:
-                await channel.close()
-            await link.close()
-            await ice.close()
-            self.closed.set()
+            try:
+                if channel is not None:
+                    await channel.close()
+                await link.close()
+                await ice.close()
+            finally:
+                self.closed.set()
 
     async def _talk(self, ice: IceLink, link: SecureLink, streams: AudioStreams, channel: EventsChannel | None) -> None:
         await ice.connect()
         await link.connect()
+        self._liveness.sign()  # a handshake may take longer than a silence
         self.connected.set()
         if channel is not None:
             await channel.open()

@@ -1,4 +1,4 @@
-"""What is played, slot by slot: the Opus packets of answers, one answer after the other. No clock and no tasks."""
+"""What is played, slot by slot: the packets of answers, one answer after the other. No clock and no tasks."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ MAX_HOLD_SLOTS = 100
 """Whoever holds confirms or denies; a hold that nobody has ended after two seconds ends by itself."""
 LEVEL_SLOTS = 100
 KEPT_SLOTS = 150
-"""A client is lost after 2.5 s without a sign of life; what was sent to it meanwhile can be played again, 1 MB in 100 calls."""
+"""A client is lost after 2.4 s without a sign of life; what was sent to it meanwhile can be played again, 1 MB in 100 calls."""
 
 
 class _Answer:

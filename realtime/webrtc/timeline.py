@@ -12,8 +12,6 @@ STALL_S = 0.4
 STEP_S = 0.06
 """Silence is filled in pieces of this length, and after LONG_S, when no turn waits for its end any more, of LONG_STEP_S."""
 LONG_S, LONG_STEP_S = 2.0, 0.5
-MOST_CONCEALED_S = 0.12
-"""The decoder guesses for so long; the rest of a loss is silence."""
 MOST_FILLED_AHEAD_S = 10.0
 """What is filled cannot be more than the time that went by, and this: time stamps are the client's."""
 FRAME_S = 0.02
@@ -107,7 +105,7 @@ class Timeline:
         lost_s = ticks / self._facts.clock_hz
         copied = self._facts.ticks(following) if self._facts.has_copy(following) else 0
         recovered_s = min(ticks, copied) / self._facts.clock_hz
-        concealed_s = min(lost_s - recovered_s, MOST_CONCEALED_S)
+        concealed_s = min(lost_s - recovered_s, self._facts.most_concealed_s)
         self._hearing.recovered_s += recovered_s
         self._hearing.concealed_s += concealed_s
         self._hearing.silent_s += lost_s - recovered_s - concealed_s

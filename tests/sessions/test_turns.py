@@ -89,6 +89,21 @@ def test_a_client_that_asks_for_less_is_suspected_of_less() -> None:
     assert hear_all(detector, [0.25]) == [OnsetSuspected()]
 
 
+def test_a_loud_sound_is_suspected_and_its_denial_says_so() -> None:
+    detector = TurnDetector(SEMANTIC)
+    assert detector.hear(0.02, loud=True) == [OnsetSuspected()]
+    assert hear_all(detector, quiet(96)) == [OnsetDenied(by_loudness=True)]
+    assert hear_all(detector, [0.4, *quiet(96)]) == [OnsetSuspected(), OnsetDenied(by_loudness=False)]
+
+
+def test_a_turn_that_was_loud_says_nothing_about_what_follows_it() -> None:
+    detector = TurnDetector(SEMANTIC)
+    for probability in speech(640):
+        detector.hear(probability, loud=True)
+    assert hear_all(detector, quiet(2_000))[-1] == TurnEnded(0, 640, 640 + 928, 1)
+    assert hear_all(detector, [0.4, *quiet(96)])[-1] == OnsetDenied(by_loudness=False)
+
+
 def test_nothing_is_suspected_inside_a_turn() -> None:
     events = hear_all(TurnDetector(SEMANTIC), (speech(320) + quiet(200)) * 4)
     assert len(of(events, OnsetSuspected)) == 1
@@ -238,7 +253,6 @@ def test_what_is_forgotten_is_no_part_of_the_next_turn() -> None:
     detector = TurnDetector(SEMANTIC)
     hear(detector, speech(320) + quiet(96))
     detector.forget()
-    assert detector.turn_start_ms is None
     assert hear(detector, speech(96)) == [SpeechBegan(320)]
 
 
@@ -251,6 +265,16 @@ def test_a_pause_shows_before_there_is_enough_speech_for_a_turn() -> None:
     hear(detector, quiet(32))
     assert detector.pausing
     assert detector.voiced_ms == 96
+    hear(detector, speech(32))
+    assert not detector.pausing
+
+
+def test_what_may_be_over_does_not_depend_on_when_recognition_begins() -> None:
+    detector = TurnDetector(turn_policy(SemanticVad(), msgspec.structs.replace(SETTINGS, pause_ms=32)))
+    assert of(hear(detector, speech(160) + quiet(64)), PauseBegan) == [PauseBegan(1, 192)]
+    assert not detector.pausing
+    hear(detector, quiet(32))
+    assert detector.pausing
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
