@@ -6,6 +6,7 @@ import { comeBack } from "../../web/voice/comeback.js";
 import { Contact } from "../../web/voice/contact.js";
 import { Ticket } from "../../web/voice/ticket.js";
 import { Problem } from "../../web/voice/words.js";
+import { stored } from "./fake_storage.mjs";
 
 globalThis.window = new EventTarget();
 
@@ -165,6 +166,13 @@ test("an attempt that is given up throws what was given as the reason, and close
   assert.deepEqual(Line.all[0].done, ["goodbye"]);
 });
 
+test("an attempt that was given up before it began leaves the ticket to the others", async () => {
+  const ticket = new Ticket();
+  ticket.keep({ token: "another's", expires_at: null }, "text", Date.now());
+  await assert.rejects(Contact.open({ dial: (tell) => new Line(tell), ticket, transport: "voice", on, signal: AbortSignal.abort() }), { name: "AbortError" });
+  assert.deepEqual([ticket.token, Line.all], ["another's", []]);
+});
+
 test("a page that was loaded again comes back with the token of before", async () => {
   const ticket = new Ticket();
   ticket.keep({ token: "kept", expires_at: Date.now() / 1000 + 60 }, "voice", Date.now());
@@ -196,12 +204,6 @@ test("a fault of the page is not hidden by trying again", async () => {
     throw new TypeError("a fault");
   };
   await assert.rejects(comeBack({ attempt, graceS: 10, signal: new AbortController().signal }), TypeError);
-});
-
-const stored = (held = new Map()) => ({
-  getItem: (name) => held.get(name) ?? null,
-  setItem: (name, text) => held.set(name, text),
-  removeItem: (name) => held.delete(name),
 });
 
 test("a ticket outlives a reload for as long as the server holds its conversation", () => {

@@ -2,107 +2,19 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { ANSWER, asked, created, forget, Peer, settled, Stream, TURN } from "./fake_browser.mjs";
+import { Ticket } from "../../web/voice/ticket.js";
+import { Voice } from "../../web/voice/voice.js";
 
-class Track {
-  live = true;
-  stop() {
-    this.live = false;
-  }
-  addEventListener() {}
-}
-
-class Stream {
-  constructor(tracks = [new Track()]) {
-    this.tracks = tracks;
-  }
-  getTracks = () => this.tracks;
-  getAudioTracks = () => this.tracks;
-}
-
-class Node {
-  connect() {}
-  disconnect() {}
-  port = {};
-}
-
-class Peer extends EventTarget {
-  static all = [];
-  connectionState = "new";
-  localDescription = { sdp: "offer" };
-  constructor() {
-    super();
-    Peer.all.push(this);
-  }
-  addTrack = (track) => {
-    this.sent = track;
-    return {
-      replaceTrack: async (other) => {
-        if (this.connectionState === "closed") throw new DOMException("closed", "InvalidStateError");
-        this.sent = other;
-      },
-    };
-  };
-  createDataChannel = () => (this.channel = Object.assign(new EventTarget(), { readyState: "connecting", send() {} }));
-  setConfiguration(configuration) {
-    this.configuration = configuration;
-  }
-  setLocalDescription = async () => {};
-  setRemoteDescription = async () => {
-    this.dispatchEvent(Object.assign(new Event("track"), { track: new Track(), receiver: this.receiver }));
-    this.turn("connected");
-    this.channel.readyState = "open";
-  };
-  receiver = { jitterBufferTarget: null, getStats: async () => new Map() };
-  getReceivers = () => [this.receiver];
-  getStats = async () => new Map();
-  turn(state) {
-    this.connectionState = state;
-    this.dispatchEvent(new Event("connectionstatechange"));
-  }
-  say(event) {
-    this.channel.dispatchEvent(Object.assign(new Event("message"), { data: JSON.stringify(event) }));
-  }
-  close() {
-    this.connectionState = "closed";
-  }
-}
-
-// What the browser gives, in the order of asking: the microphones wait for the person, the answers for the server.
-const asked = { microphones: [], answers: [], offers: [] };
-const waiting = (list) => () => new Promise((resolve) => list.push(resolve));
-
-Object.assign(globalThis, {
-  window: Object.assign(new EventTarget(), { isSecureContext: true, RTCPeerConnection: Peer }),
-  RTCPeerConnection: Peer,
-  MediaStream: Stream,
-  AudioWorkletNode: Node,
-  AudioContext: class {
-    audioWorklet = { addModule: async () => {} };
-    createMediaStreamSource = () => new Node();
-    resume = async () => {};
-    close = async () => {};
-  },
-  fetch: (url) => {
-    if (url.endsWith("ice_servers")) return Promise.resolve({ ok: true, json: async () => [TURN] });
-    asked.offers.push(url);
-    return waiting(asked.answers)();
-  },
-});
-const TURN = { urls: "turn:127.0.0.1:3478", username: "u", credential: "c" };
-Object.defineProperty(globalThis, "navigator", { value: { onLine: true, mediaDevices: { getUserMedia: waiting(asked.microphones) } } });
-
-const { Ticket } = await import("../../web/voice/ticket.js");
-const { Voice } = await import("../../web/voice/voice.js");
 const told = [];
 const tell = (name) => (value) => told.push([name, value]);
 const ON = { event: tell("event"), ended: tell("ended"), reconnecting: tell("reconnecting"), reconnected: tell("reconnected"), silenced: tell("silenced"), levels() {}, quality() {}, microphoneGone() {} };
-const ANSWER = { ok: true, text: async () => "answer", headers: new Headers({ Location: "/v1/realtime/calls/1" }) };
-const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 let audio;
 beforeEach(() => {
   audio = { srcObject: null, play: async () => {} };
-  asked.microphones.length = asked.answers.length = asked.offers.length = told.length = Peer.all.length = 0;
+  told.length = 0;
+  forget();
 });
 
 const open = async (microphone = new Stream(), muted = false) => {
@@ -126,6 +38,33 @@ test("an attempt that was given up and ends late leaves the sound of the next on
   assert.equal(audio.srcObject, sound);
   voice.close();
   assert.equal(audio.srcObject, null);
+});
+
+test("a microphone that is allowed after a stop is closed again, and takes no other conversation's ticket", async () => {
+  const [attempt, ticket, microphone] = [new AbortController(), new Ticket(), new Stream()];
+  const opening = Voice.open({ deviceId: "", muted: false, audio, ticket, on: ON, signal: attempt.signal });
+  attempt.abort();
+  ticket.keep(created("by text").resume, "text", Date.now());
+  asked.microphones.shift()(microphone);
+  await assert.rejects(opening, { name: "AbortError" });
+  assert.deepEqual([ticket.token, microphone.tracks[0].live, asked.offers], ["by text", false, []]);
+});
+
+test("a stop while the browser takes the server's answer ends the call", async () => {
+  const microphone = new Stream();
+  const { attempt, opening, answer } = await open(microphone);
+  const [peer] = Peer.all;
+  const { setRemoteDescription } = peer;
+  const taking = new Promise((resolve) => {
+    peer.setRemoteDescription = () => new Promise((goOn) => resolve(goOn)).then(setRemoteDescription);
+  });
+  answer(ANSWER);
+  const goOn = await taking;
+  attempt.abort();
+  goOn();
+  await assert.rejects(opening, { name: "AbortError" });
+  assert.deepEqual([peer.connectionState, microphone.tracks[0].live, audio.srcObject], ["closed", false, null]);
+  assert.deepEqual(asked.hangUps, ["/v1/realtime/calls/1/hangup"]);
 });
 
 test("a microphone that is allowed after the call has ended is closed again", async () => {
@@ -184,8 +123,6 @@ test("a browser that plays nothing before a click is told of, and played after i
   assert.equal(await voice.listen(), "plays");
   voice.close();
 });
-
-const created = (token) => ({ type: "session.created", session: { id: "s" }, resume: { token, seq: 1, expires_at: Date.now() / 1000 + 60 } });
 
 test("a lost line is replaced by another with the same microphone, and closed only then", async () => {
   const [before, after] = [new Stream(), new Stream()];

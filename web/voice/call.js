@@ -52,6 +52,7 @@ export class Call {
     signal.throwIfAborted();
     this.#location = location;
     await this.peer.setRemoteDescription({ type: "answer", sdp });
+    signal.throwIfAborted();
     await this.#connected(resume === null ? CONNECT_WITHIN_MS : RECONNECT_WITHIN_MS, signal);
     this.#channel.addEventListener("close", () => this.#lost());
     this.peer.addEventListener("connectionstatechange", () => this.#watch());

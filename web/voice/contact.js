@@ -25,10 +25,10 @@ export class Contact {
   // `dial(on)` makes a line. Resolves when it is connected; with a ticket that holds a token, to the conversation of before.
   // `on`: event(event), up(line) for each that is connected, reconnecting(), reconnected(seconds), ended(problem).
   static async open({ dial, ticket, transport, on, signal }) {
+    signal.throwIfAborted(); // before there is a contact: its end forgets the ticket, which by now may be another's
     const contact = new Contact(dial, ticket, transport, on);
     signal.addEventListener("abort", () => contact.close(signal.reason), { once: true });
     try {
-      signal.throwIfAborted();
       contact.#line = ticket.token === null ? await contact.#attempt() : await contact.#comeBack();
       on.up(contact.#line);
       return contact;
