@@ -151,6 +151,13 @@ test("the end of a call ends what was in progress and keeps what was said", () =
 const back = (items, response = null) => ({ type: "session.created", session: { id: "s" }, resync: { items, response } });
 const known = (transcript) => ({ ...spoken("u1"), content: [{ type: "input_audio", transcript }] });
 
+test("lines between the turns keep names of their own when the oldest turns have gone", () => {
+  const mark = { type: "page.mark", text: "Reconnected after 3 s" };
+  const many = Array.from({ length: 299 }, (_, place) => ({ type: "conversation.item.added", item: spoken(`u${place}`) }));
+  const ids = after([mark, mark, ...many, mark]).turns.map(({ id }) => id);
+  assert.deepEqual(ids.filter((id) => id.startsWith("mark")), ["mark-1", "mark-2"]);
+});
+
 test("a session that begins brings nothing to restore", () => {
   const state = after(TURN);
   assert.equal(reduce(state, { type: "session.created", session: { id: "s" } }).turns, state.turns);

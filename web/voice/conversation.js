@@ -52,8 +52,8 @@ export const begun = (state) => {
 const TURN = { text: "", unsaid: "", status: "done", spoken: false, note: "" };
 
 const line = (state, role, text) => {
-  const count = state.turns.filter((turn) => turn.role === role).length;
-  return { ...TURN, id: `${role}-${count}`, role, text };
+  const numbers = state.turns.filter((turn) => turn.role === role).map((turn) => Number(turn.id.slice(role.length + 1)));
+  return { ...TURN, id: `${role}-${Math.max(-1, ...numbers) + 1}`, role, text }; // the oldest may have gone, so they are not counted
 };
 
 const RULES = {
