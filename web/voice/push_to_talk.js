@@ -28,6 +28,9 @@ export class PushToTalk {
     this.#button.addEventListener("click", (event) => {
       if (event.detail === 0) this.#hold(!this.held); // by an assistant, or by Enter: who cannot hold presses twice
     });
+    this.#button.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.repeat) event.preventDefault(); // a key that is held would click again and again
+    });
     byId("call").addEventListener("mousedown", (event) => this.#freeSpace(event));
     document.addEventListener("keydown", (event) => this.#keyDown(event));
     document.addEventListener("keyup", (event) => this.#keyUp(event));
