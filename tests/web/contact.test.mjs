@@ -218,6 +218,14 @@ test("a ticket outlives a reload for as long as the server holds its conversatio
   delete globalThis.sessionStorage;
 });
 
+test("a page that goes again before it was back has no longer time for that", () => {
+  const ticket = new Ticket();
+  ticket.keep({ token: "t", expires_at: 1030 }, "voice", 1_000_000);
+  ticket.left(1_010_000);
+  ticket.left(1_035_000);
+  assert.equal(ticket.transportAt(1_041_000), null);
+});
+
 test("a grace that makes no sense is a usual one", () => {
   const ticket = new Ticket();
   const grace = (expires_at) => {

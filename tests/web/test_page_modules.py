@@ -1,4 +1,4 @@
-"""The pure modules of the page, in Node, which the type checker's package brings along."""
+"""The modules of the page, and the page as a whole, in Node, which the type checker's package brings along."""
 
 import subprocess
 from pathlib import Path

@@ -28,7 +28,7 @@ export class ConnectionPanel {
     }
   }
 
-  // `history` is what `quality.watch` tells; null: there is no call by voice.
+  // `history` is what a LineWatch tells; null: there is no call by voice.
   show(history, without = "no call") {
     const word = history === null ? "unknown" : wordFor(history);
     this.#word.dataset.word = word;

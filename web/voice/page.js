@@ -1,4 +1,4 @@
-// The page: the only module that knows all the others. What happens becomes state, and `render` shows the state.
+// The page: the only module that knows all the others. What happens becomes state, and `paint` shows it.
 
 import { missing } from "./call.js";
 import { Composer } from "./composer.js";
@@ -55,9 +55,10 @@ const ticket = new Ticket();
 
 // The life of a call
 
+// Where a reload found no microphone to come back with, the conversation of before is still held, and goes on.
 async function begin(transport) {
   if (state.connecting !== null) return;
-  ticket.forget();
+  if (ticket.transportAt(Date.now()) !== transport) ticket.forget();
   await connect(transport);
 }
 
@@ -113,13 +114,12 @@ function endCall() {
 }
 
 function onReconnecting() {
-  change({ reconnecting: true, problem: new Problem("reconnecting") });
+  change({ reconnecting: true });
 }
 
 function onReconnected(seconds) {
   const text = `Reconnected after ${Math.max(1, Math.round(seconds))} s`;
-  const problem = state.problem?.code === "reconnecting" ? null : state.problem;
-  change({ reconnecting: false, problem, conversation: reduce(state.conversation, { type: "page.mark", text }) });
+  change({ reconnecting: false, conversation: reduce(state.conversation, { type: "page.mark", text }) });
   say("Reconnected.");
 }
 
@@ -142,7 +142,6 @@ function onEvent(event) {
   if (event.type === "response.created" && state.problem?.code === "refused") state.problem = null;
   change({ conversation: reduce(state.conversation, event) });
 }
-
 
 function onReadiness(readiness) {
   const opened = isOpen(readiness) && !isOpen(state.readiness);
@@ -187,6 +186,7 @@ function onLevels(report) {
 
 function hangUp() {
   endCall();
+  ticket.forget(); // nobody comes back, even if there was no contact yet to say so
   say("The call has ended.");
   render();
 }
@@ -241,6 +241,8 @@ function onMicrophone() {
 
 // What is shown
 
+const LINE_LOST = new Problem("reconnecting"); // hides any other for as long as that is so
+
 function change(changes) {
   Object.assign(state, changes);
   render();
@@ -273,14 +275,15 @@ function paint() {
   const [title, detail] = shown === "error" ? [explain(state.problem, false).title, ""] : stateWords(shown, words);
   write(byId("now"), title);
   write(byId("now-detail"), detail);
-  notice.show(state.problem, isOpen(state.readiness));
+  notice.show(state.reconnecting ? LINE_LOST : state.problem, isOpen(state.readiness));
   showReadiness(state.readiness);
   controls.show(state, pushToTalk.on);
   pushToTalk.show(state);
   transcript.show(state.conversation.turns);
   composer.show(state);
   if (state.conversation.responses !== timed) showWaterfall(byId("timing"), byId("timing-table"), (timed = state.conversation.responses));
-  connection.show(state.transport === "voice" && state.call !== null ? (state.quality ?? []) : null, state.transport === "text" ? "text only" : "no call");
+  const quality = state.reconnecting ? [] : (state.quality ?? []); // a line that is lost loses no packets
+  connection.show(state.transport === "voice" && state.call !== null ? quality : null, state.transport === "text" ? "text only" : "no call");
 }
 
 function say(words) {

@@ -38,9 +38,9 @@ export class Ticket {
     this.#hold({ token, transport, graceS: Math.min(MOST_GRACE_S, Math.max(LEAST_GRACE_S, saidS)), leftMs: null });
   }
 
-  // The page goes away, and may come back.
+  // The page goes away, and may come back. One that goes again before it was back has left already.
   left(nowMs) {
-    if (this.#held !== null) this.#hold({ ...this.#held, leftMs: nowMs });
+    if (this.#held !== null && this.#held.leftMs === null) this.#hold({ ...this.#held, leftMs: nowMs });
   }
 
   forget() {
