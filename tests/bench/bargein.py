@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 
 from bench import page_talk, wire
-from bench.command import chosen, reported
+from bench.command import chosen, note, reported
 from bench.cut_off import cut_off
 from bench.engines_stop import engines_stop_ms
 from bench.fast_server import fast_server
 from bench.server import Server, running_server
-from bench.voice import all_questions, note, percentile, spread, with_pauses
+from bench.voice import all_questions, percentile, spread, with_pauses
 from recordings import QUESTIONS, beginning, read_by_espeak, read_sentences, spoken_commands
 
 

@@ -18,9 +18,10 @@ from typing import Any
 import msgspec
 
 from bench import page_talk
+from bench.command import note
 from bench.loop_lag import loop_lags, quantile_ms
 from bench.server import Server, running_server
-from bench.voice import all_questions, note, percentile, spread
+from bench.voice import all_questions, percentile, spread
 from recordings import Utterance
 
 

@@ -1,15 +1,18 @@
-"""The command line of a benchmark that has two forms."""
+"""The command line of a benchmark that has two forms, what it says meanwhile and what it prints."""
 
 import argparse
+import sys
 import time
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 import msgspec
 
-from bench.voice import note
-
 P = TypeVar("P")
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def chosen(description: str | None, full: P, short: P) -> P:

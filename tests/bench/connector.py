@@ -32,6 +32,7 @@ import numpy as np
 import uvloop
 from numpy.typing import NDArray
 
+from bench.command import note
 from bench.payload_taker import ANSWER, HOP_BYTES, STAMP, take
 from engines.chunks import Chunk, ChunkTiming
 from engines.connectors.contents import Key
@@ -63,10 +64,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 FULL = Plan(rounds=25, bytes_per_round=256 << 20, most_per_round=200, messages=1_000_000)
 SHORT = Plan(rounds=5, bytes_per_round=128 << 20, most_per_round=100, messages=20_000)
-
-
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 class Buffers:

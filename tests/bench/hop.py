@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import gc
 import os
-import sys
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -23,6 +22,7 @@ import numpy as np
 import uvloop
 
 from bench.bare_hop import BareHop, bare_hop
+from bench.command import note
 from bench.server import running_server, until
 from engines.deployment import GraphSettings, StageSettings
 from engines.launching.worker_settings import WorkerSettings
@@ -48,10 +48,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 FULL = Plan(rounds=12, hops=240, burst=20_000, idle_s=30.0, server=True)
 SHORT = Plan(rounds=2, hops=60, burst=2_000, idle_s=3.0, server=False)
-
-
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def settings(replicas: int) -> GraphSettings:

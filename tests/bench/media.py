@@ -18,10 +18,9 @@ import msgspec
 
 from bench.call_load import Cost, cost_of, speech
 from bench.comeback import comebacks
-from bench.command import chosen, reported
+from bench.command import chosen, note, reported
 from bench.fast_server import fast_server
 from bench.lossy import hearing_through_loss
-from bench.voice import note
 from fakes.stock_peer import stock_peer
 from recordings import spoken_commands
 

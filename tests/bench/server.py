@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+
+from fakes.ports import free_port
 
 READY_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 15
@@ -26,12 +27,6 @@ class Server(msgspec.Struct, frozen=True):
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         sizes_kb = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
         return (sizes_kb["VmRSS"] - sizes_kb["RssShmem"]) / 1024
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @asynccontextmanager

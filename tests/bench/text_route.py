@@ -16,7 +16,6 @@ against that in chunks; null in the short form, which starts no second server.
 import argparse
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -29,6 +28,7 @@ import yaml
 
 from bench.bare_llm import BareLlm, Settings
 from bench.chat_client import ChatClient
+from bench.command import note
 from bench.cpu_time import child
 from bench.load import closed_loop, open_loop, questions
 from bench.server import Server, running_server
@@ -62,10 +62,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 FULL = Plan(alone=40, closed={16: 4, 32: 2}, rounds=2, max_tokens=(24, 72), open_blocks=5, open_s=14.0, spoken_blocks=4)
 SHORT = Plan(alone=4, closed={16: 1, 32: 1}, rounds=1, max_tokens=(4, 8), open_blocks=1, open_s=1.0, spoken_blocks=0)
-
-
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def deployment(folder: Path, name: str, **changed: object) -> Path:

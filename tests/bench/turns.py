@@ -7,10 +7,8 @@ Prints one JSON object as its last line. `interrupt` is of all scenes in which t
 fractions of 1.
 """
 
-import argparse
 import asyncio
 import os
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bench.command import chosen, note, reported
 from bench.virtual_call import AGENT_DB, SLOT_MS, SLOT_SAMPLES, CallGraph, Ears, Passage, SpeakerPlayout, Timeline
 from engines.models.silero_vad import SileroVad
 from engines.models.smart_turn import SmartTurn
@@ -204,10 +203,6 @@ def _percentile(values: Sequence[float | None], percent: float) -> float | None:
     return round(float(np.percentile(known, percent)), 1) if known else None
 
 
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def load_ears() -> Ears:
     """Some 20 s, most of them vLLM's."""
     options: dict[str, object] = {"warm_prompt": VoiceSettings().instructions}
@@ -255,20 +250,19 @@ async def measure(ears: Ears, of_each: int) -> dict[str, Any]:
     }
 
 
-async def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--short", action="store_true", help="one scene of each kind: only shows that everything still works")
-    chosen = options.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
+async def measured(of_each: int) -> dict[str, Any]:
     began = time.monotonic()
     ears = await asyncio.get_running_loop().run_in_executor(None, load_ears)
     try:
         note(f"models loaded after {time.monotonic() - began:.0f} s")
-        result = await measure(ears, 1 if chosen.short else 1_000)
+        return await measure(ears, of_each)
     finally:
         ears.thinker.shutdown()
-    note(f"measured in {time.monotonic() - began:.0f} s")
-    print(msgspec.json.encode(result).decode())
+
+
+async def main() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    await reported(measured(chosen(__doc__, 1_000, 1)))
 
 
 if __name__ == "__main__":

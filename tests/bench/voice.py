@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import io
 import statistics
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import soundfile
 
 import recordings
+from bench.command import note
 from bench.conversation import Conversation, Turn
 from bench.decoding import decode_ratio
 from bench.playback import underruns
@@ -46,10 +46,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 FULL = Plan(synthetic=30, turns=44, paused=108, crowds=(2, 4), turns_in_crowd=6, long_answer=True)
 SHORT = Plan(synthetic=2, turns=1, paused=1, crowds=(), turns_in_crowd=1, long_answer=False)
-
-
-def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 async def speak(server: Server, text: str, voice: str | None = None) -> Utterance:

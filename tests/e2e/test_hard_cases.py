@@ -38,7 +38,7 @@ async def test_speech_stops_a_long_answer_and_its_engines(server: Server) -> Non
 
 @pytest.mark.parametrize("sound", ["silence", "noise", "nothing"])
 async def test_a_turn_without_speech_is_no_turn(server: Server, client: openai.AsyncOpenAI, sound: str) -> None:
-    """S9: committed by hand, it gets an empty transcript or a refusal; the turn after it works."""
+    """Committed by hand, it gets an empty transcript or a refusal; the turn after it works."""
     samples = {"silence": recordings.silence(1), "noise": recordings.noise(1, 0.1), "nothing": recordings.silence(0)}[sound]
     async with Conversation(server.url, {"audio": {"input": {"turn_detection": None}}}) as talk:
         await talk.append(recordings.to_pcm(samples))
@@ -50,7 +50,7 @@ async def test_a_turn_without_speech_is_no_turn(server: Server, client: openai.A
 
 @pytest.mark.parametrize("phase", ["append", "response.created", "response.output_audio.delta"])
 async def test_a_client_that_vanishes_leaves_nothing_behind(server: Server, phase: str) -> None:
-    """N4: the TCP connection is reset in that phase of a turn."""
+    """The TCP connection is reset in that phase of a turn."""
     talk = Conversation(server.url)
     await talk.__aenter__()
     if phase == "append":
@@ -64,7 +64,7 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(server: Server, phas
 
 
 async def test_thirty_one_seconds_in_one_file(server: Server, client: openai.AsyncOpenAI) -> None:
-    """S14: served."""
+    """Served."""
     sentence = recordings.read_sentences()[0]
     samples = recordings.repeat(sentence, 31)
     heard = await client.audio.transcriptions.create(model="whisper-tiny-en", file=("long.wav", recordings.wav(samples)))
@@ -72,7 +72,7 @@ async def test_thirty_one_seconds_in_one_file(server: Server, client: openai.Asy
 
 
 async def test_thirty_one_seconds_in_one_realtime_turn(server: Server) -> None:
-    """S14: served, cut at its pauses for a recogniser that hears 30 s at most."""
+    """Served, cut at its pauses for a recogniser that hears 30 s at most."""
     pcm = recordings.to_pcm(recordings.repeat(recordings.read_sentences()[0], 31))
     async with Conversation(server.url, {"audio": {"input": {"turn_detection": None}}}) as talk:
         await talk.append(pcm)

@@ -55,7 +55,7 @@ def stale(events: list[Event]) -> list[str]:
 
 
 async def test_an_hour_of_listening_costs_no_memory_and_no_more_at_its_end(server: Server) -> None:
-    """S11. A command a minute and silence around it, faster than real time, in pieces as large as a browser would send."""
+    """A command a minute and silence around it, faster than real time, in pieces as large as a browser would send."""
     minute = recordings.silence(60)
     command = recordings.spoken_commands()[2].samples
     minute[recordings.RATE :][: len(command)] = command

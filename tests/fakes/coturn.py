@@ -7,7 +7,6 @@ async with running_coturn(folder, secret) as port:
 import asyncio
 import os
 import shutil
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fakes.machine import ROOT
+from fakes.ports import free_port
 
 UNPACKED = ROOT / ".venv" / "coturn" / "usr"
 RELAY = "127.0.0.2"
@@ -33,7 +33,7 @@ def program() -> str:
 @asynccontextmanager
 async def running_coturn(folder: Path, secret: str) -> AsyncGenerator[int]:
     """Its log is `folder`/log."""
-    port = _free_port()
+    port = free_port()
     config = folder / "turnserver.conf"
     config.write_text(
         f"listening-ip=127.0.0.1\nrelay-ip={RELAY}\nlistening-port={port}\nallow-loopback-peers\nno-cli\n"
@@ -64,8 +64,3 @@ async def _keep(process: asyncio.subprocess.Process, file: Path, listening: asyn
             kept.flush()
             if _READY in line.decode(errors="replace"):
                 listening.set()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]

@@ -3,13 +3,13 @@
 import asyncio
 import os
 import shutil
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fakes.certificates import Pair
 from fakes.machine import ROOT
+from fakes.ports import free_port
 
 EXAMPLE = ROOT / "deploy" / "proxy" / "nginx.conf"
 NAME = "voice.example.org"
@@ -46,7 +46,7 @@ def program() -> str:
 @asynccontextmanager
 async def running_nginx(folder: Path, upstream: str, pair: Pair) -> AsyncGenerator[tuple[int, int]]:
     """In front of `upstream` (`host:port`); gives its ports of http and of https."""
-    plain, secured = _free_port(), _free_port()
+    plain, secured = free_port(), free_port()
     example = EXAMPLE.read_text()
     for written, here in (
         ("listen 80;", f"listen 127.0.0.1:{plain};"),
@@ -81,8 +81,3 @@ async def _until_listening(process: asyncio.subprocess.Process) -> None:
             if "start worker process " in line:
                 return
     raise AssertionError(f"nginx ended, having said {said}")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]

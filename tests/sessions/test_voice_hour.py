@@ -27,11 +27,11 @@ async def minute(client: VoiceClient, playout: FakePlayout) -> float:
     for part, pcm in enumerate(MINUTE):
         playout.unfinished = (Heard("resp_1", "item_1", 0),) if part in (2, 4) else ()
         for start in range(0, len(pcm), PACKET_MS * 48):
-            began = time.perf_counter()
+            began = time.process_time()
             client.now_s += PACKET_MS / 1000
             await client.send(AppendAudio(pcm[start : start + PACKET_MS * 48]))
             await settle()
-            took_s.append(time.perf_counter() - began)
+            took_s.append(time.process_time() - began)
     assert client.of(ResponseDone)[-1].response.status == "completed"
     client.events.clear()
     return float(np.median(took_s))

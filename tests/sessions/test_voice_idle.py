@@ -71,7 +71,7 @@ async def test_without_the_setting_it_waits_for_ever(detection: TurnDetection) -
         assert client.of(IdleTimeout) == []
 
 
-@pytest.mark.parametrize("cough_ms", [64, 128, 160, 320])
+@pytest.mark.parametrize("cough_ms", [128, 160, 320])
 async def test_a_cough_after_the_answer_starts_the_waiting_anew(cough_ms: int) -> None:
     """The shorter ones begin no turn, the longer ones a turn in which no words are found."""
     graph = FakeGraph()
@@ -80,7 +80,7 @@ async def test_a_cough_after_the_answer_starts_the_waiting_anew(cough_ms: int) -
         await asked(client)
         await quiet(client, ANSWER_MS + 500)
         await client.say(cough_ms, IDLE_MS - 100)
-        assert client.of(IdleTimeout) == [] or not client.of(SpeechStarted)
+        assert client.of(IdleTimeout) == []
         await quiet(client, 2_000)
         timeout = await client.until(IdleTimeout)
         assert timeout.audio_end_ms - timeout.audio_start_ms == pytest.approx(IDLE_MS, abs=WINDOW_MS)

@@ -148,7 +148,7 @@ async def test_pings_are_answered_while_a_command_takes_long(edge: Edge) -> None
 @pytest.mark.full
 @pytest.mark.timeout(120)
 async def test_an_inference_of_a_minute_costs_an_impatient_client_nothing(edge: Edge) -> None:
-    """N5: it pings every second and gives an answer half of one."""
+    """It pings every second and gives an answer half of one."""
     gate = edge.graph.hold_submit("thinker")
     async with edge.http.ws_connect(f"{edge.url}/v1/realtime", heartbeat=1.0) as socket:
         client = StrictClient(socket)

@@ -203,7 +203,7 @@ async def test_the_stock_client(edge: Edge) -> None:
 
 
 async def test_one_answer_after_the_other_holds_nothing_of_it(edge: Edge) -> None:
-    """S12: on one connection."""
+    """On one connection."""
     edge.graph.answers = [("The first is long.",), ("Second.",)]
     said: list[str] = []
     spoken_ms: list[int] = []

@@ -139,7 +139,7 @@ async def test_a_model_that_does_not_speak_is_not_found(client: openai.AsyncOpen
 
 
 async def test_one_connection_carries_one_answer_after_the_other(edge: Edge) -> None:
-    """S12: the second holds nothing of the first, and each WAV has one header."""
+    """The second holds nothing of the first, and each WAV has one header."""
     async with aiohttp.ClientSession(edge.url, connector=aiohttp.TCPConnector(limit=1)) as http:
         for text in ("A first text that is long.", "Short."):
             async with http.post("/v1/audio/speech", json=body(input=text, response_format="wav")) as answer:

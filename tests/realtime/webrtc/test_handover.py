@@ -53,7 +53,6 @@ async def test_the_answer_goes_on_in_a_new_call_within_a_second_and_nothing_of_i
         began_s = asyncio.get_running_loop().time()
         again = await called(edge, new, created)
         first = await new.packet(sounds)
-        print(f"handover: {1000 * (first.arrived_s - began_s):.0f} ms")
         assert first.arrived_s - began_s < HANDOVER_S
         assert again["session"]["id"] == created["session"]["id"]
         assert again["resync"]["items"][-1]["content"] == [{"type": "output_audio", "transcript": "".join(SENTENCES)}]
@@ -162,7 +161,7 @@ async def test_a_wish_that_cannot_be_fulfilled_refuses_the_call_and_leaves_the_s
 
 
 async def test_a_call_that_never_connects_keeps_the_session_for_another(serve_edge: ServeEdge, media: MediaClient) -> None:
-    settings = ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=0.3))
+    settings = ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=1.5))
     edge = await serve_edge(call_media=media, settings=settings)
     async with RtcClient() as old, RtcClient() as silent, RtcClient() as new:
         created = await called(edge, old)

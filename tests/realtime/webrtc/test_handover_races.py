@@ -82,7 +82,7 @@ async def test_a_full_queue_holds_up_nobody_who_comes_back_with_a_wish(serve_edg
 async def test_many_that_come_back_at_once_leave_one_and_no_trace(
     serve_edge: ServeEdge, media: MediaClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    edge = await serve_edge(call_media=media, settings=ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=0.3)))
+    edge = await serve_edge(call_media=media, settings=ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=1.5)))
     edge.graph.answers = [LONG]
     async with RtcClient() as old, RtcClient() as first, RtcClient() as second, RtcClient() as third:
         created = await called(edge, old)

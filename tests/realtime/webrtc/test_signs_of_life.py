@@ -7,11 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from fakes.peers import open_peer
-from fakes.rtc_client import RtcClient
+from fakes.rtc_client import SILENCE, RtcClient
 from fakes.udp_relay import UdpRelay
+from realtime.webrtc.dtls import SecureLink
 from realtime.webrtc.liveness import ASK_AFTER_S, ASK_INTERVAL_S, LOST_AFTER_S, Liveness
 
-MARGIN_S = 0.25
+MARGIN_S = 2.0
+"""On a machine that is busy. How exactly it is noticed is seen where time is counted, and in `bench media`."""
 HURRIED = {"ASK_AFTER_S": 0.08, "ASK_INTERVAL_S": 0.02, "LOST_AFTER_S": 2.0}
 
 
@@ -128,6 +130,26 @@ async def test_a_peer_that_only_listens_stays(channel: bool, monkeypatch: pytest
         assert not peer.closed.is_set()
         assert peer.silent_s() < 1.0
         assert heard.packets == []
+
+
+async def test_a_handshake_that_takes_longer_than_a_silence_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first flights may be lost twice: OpenSSL repeats them after 1 s, and after 2 s more."""
+    monkeypatch.setattr("realtime.webrtc.liveness.LOST_AFTER_S", 0.5)
+    monkeypatch.setattr("realtime.webrtc.liveness.ASK_AFTER_S", 0.1)
+    shake_hands = SecureLink.connect
+
+    async def slowly(link: SecureLink) -> None:
+        await shake_hands(link)
+        while link.liveness.silent_s() < 0.6:
+            await asyncio.sleep(0.6 - link.liveness.silent_s())
+
+    monkeypatch.setattr(SecureLink, "connect", slowly)
+    async with open_peer() as (peer, _, heard), RtcClient(silence=None) as client:
+        await client.connect(peer)
+        await client.report(lambda report: True)
+        client.say([SILENCE] * 3)
+        await heard.until(lambda: len(heard.packets) == 3)
+        assert not peer.closed.is_set()
 
 
 async def test_a_peer_stays_where_a_third_is_lost() -> None:

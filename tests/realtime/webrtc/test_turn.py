@@ -16,11 +16,13 @@ from aiortc import RTCIceServer
 
 from fakes.coturn import RELAY, running_coturn
 from fakes.edge import ServeEdge
+from fakes.packet_source import FakePacketSource
 from fakes.peers import open_peer
 from fakes.rtc_client import RtcClient
 from realtime.media.client import MediaClient
 from realtime.settings import ServerSettings
 from realtime.webrtc.offer import read_offer
+from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import TurnSettings, WebRtcSettings
 from realtime.webrtc.turn import ClientIceServer, Turn, TurnSecretMissing, configured_turn, with_relay
 
@@ -102,3 +104,19 @@ class TestThroughCoturn:
         async with open_peer(settings) as (peer, _, heard), RtcClient() as client:
             await client.connect(peer)
             await heard.until(lambda: len(heard.packets) > 2)
+
+    async def test_a_relay_that_has_died_holds_up_no_hang_up(self, tmp_path: Path) -> None:
+        """It would be asked for half a minute to give up what it held."""
+        async with running_coturn(tmp_path, SECRET) as port:
+            coturn = TurnSettings(urls=(f"turn:127.0.0.1:{port}?transport=udp",))
+            settings = with_relay(WebRtcSettings(turn=coturn), Turn(coturn, SECRET))
+            peer = Peer(settings, FakePacketSource(), lambda _: None, lambda _: None)
+            client = RtcClient()
+            await client.connect(peer)
+        await client.close()
+        before = asyncio.all_tasks()
+        await peer.close()
+        await peer.ended()
+        async with asyncio.timeout(1):
+            await asyncio.gather(*(asyncio.all_tasks() & before - {asyncio.current_task()}), return_exceptions=True)
+        assert "TurnTransport" not in repr(asyncio.all_tasks())
