@@ -20,6 +20,8 @@ from realtime.together import together
 
 CHUNK_S = 0.1
 CHUNK_BYTES = int(CHUNK_S * RATE_HZ) * 2
+LAST_WORDS_BYTES = int(1.5 * RATE_HZ) * 2
+"""Silence after the question: what is said over the answer to its beginning is understood in so long."""
 SILENCE_LIMIT_S = 8.0
 """How much silence follows the question at most, until the server has noticed its end."""
 NO_SPEECH_S = 1.5
@@ -117,7 +119,7 @@ class Conversation:
     async def _speak(self, pcm: bytes) -> None:
         next_at = time.monotonic()
         for start in itertools.count(0, CHUNK_BYTES):
-            if start >= len(pcm) and self._turn_ended.is_set():
+            if start >= len(pcm) + LAST_WORDS_BYTES and self._turn_ended.is_set():
                 return
             if start >= len(pcm) + int(self._silence_limit_s() * RATE_HZ) * 2:
                 raise TalkFailed("the server has heard no speech in this question")

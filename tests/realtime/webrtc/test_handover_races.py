@@ -62,7 +62,7 @@ async def test_a_full_queue_holds_up_nobody_who_comes_back_with_a_wish(serve_edg
     gate.step(1)
     async with RtcClient() as old, RtcClient() as new:
         headers = {"Content-Type": "application/sdp"}
-        async with edge.http.post(f"{edge.url}/v1/realtime/calls?hold", data=await old.offer(), headers=headers) as response:
+        async with edge.http.post(f"{edge.url}/v1/realtime/calls?hold=1", data=await old.offer(), headers=headers) as response:
             await old.accept(await response.text())
         created = await old.event("session.created")
         await ask(old)
