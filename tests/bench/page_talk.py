@@ -24,7 +24,7 @@ from recordings import Utterance
 SHORT_ANSWER: dict[str, Any] = {"instructions": "Answer in one short sentence.", "max_output_tokens": 16}
 LONG_ANSWER: dict[str, Any] = {"instructions": "Whatever you are asked, answer with a long story.", "max_output_tokens": 120}
 SURELY_NO_ANSWER_S = 0.3
-"""After the end of speech: the shortest silence that ends a turn is 320 ms."""
+"""After the end of speech: the shortest silence that ends a turn is 384 ms."""
 AUDIBLE_S = 0.3
 """An answer sounds at a moment if it did within this long before: speech has pauses."""
 PLAYED_OUT_S = 0.5
