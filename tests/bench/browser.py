@@ -9,18 +9,16 @@ ends; one AudioWorklet in the page sees microphone and remote audio on one clock
 with the answer's own audio. Latencies and interruptions: `bench bargein`.
 """
 
-import argparse
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from bench import page_talk
-from bench.command import note
+from bench.command import measured_at_a_server, note
 from bench.loop_lag import loop_lags, quantile_ms
-from bench.server import Server, running_server
+from bench.server import Server
 from bench.voice import all_questions, percentile, spread
 from recordings import Utterance
 
@@ -70,22 +68,5 @@ async def turns(server: Server, asked: Sequence[Utterance], plan: Plan) -> dict[
     }
 
 
-async def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--short", action="store_true")
-    options.add_argument("--url", help="measure a running server instead of starting one (needs --pid)")
-    options.add_argument("--pid", type=int)
-    chosen = options.parse_args()
-    plan = SHORT if chosen.short else FULL
-    started = time.monotonic()
-    if chosen.url:
-        result = await measure(Server(chosen.url, chosen.pid, 0.0), plan)
-    else:
-        async with running_server("--log-level", "warning") as server:
-            result = await measure(server, plan)
-    note(f"measured in {time.monotonic() - started:.0f} s")
-    print(msgspec.json.encode(result).decode())
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(measured_at_a_server(__doc__, FULL, SHORT, measure))

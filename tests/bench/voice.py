@@ -5,11 +5,9 @@
 Prints one JSON object as its last line. Times in milliseconds; shares are fractions of 1.
 """
 
-import argparse
 import asyncio
 import io
 import statistics
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,11 +18,11 @@ import numpy as np
 import soundfile
 
 import recordings
-from bench.command import note
+from bench.command import measured_at_a_server, note
 from bench.conversation import Conversation, Turn
 from bench.decoding import decode_ratio
 from bench.playback import underruns
-from bench.server import Server, running_server
+from bench.server import Server
 from recordings import RATE, Utterance
 
 SHORT_ANSWER = "Answer in one short sentence."
@@ -195,22 +193,5 @@ async def measure(server: Server, plan: Plan) -> dict[str, Any]:
     return result
 
 
-async def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--short", action="store_true")
-    options.add_argument("--url", help="measure a running server instead of starting one (needs --pid)")
-    options.add_argument("--pid", type=int)
-    chosen = options.parse_args()
-    plan = SHORT if chosen.short else FULL
-    started = time.monotonic()
-    if chosen.url:
-        result = await measure(Server(chosen.url, chosen.pid, 0.0), plan)
-    else:
-        async with running_server("--log-level", "warning") as server:
-            result = await measure(server, plan)
-    note(f"measured in {time.monotonic() - started:.0f} s")
-    print(msgspec.json.encode(result).decode())
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(measured_at_a_server(__doc__, FULL, SHORT, measure))

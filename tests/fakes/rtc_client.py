@@ -43,6 +43,8 @@ SILENCE = b"\xf8\xff\xfe"
 """20 ms of it, mono, as Opus codes it."""
 SLOT_S = 0.02
 SLOT_UNITS = 960
+CLOSE_S = 10.0
+"""Stock aiortc waits for ever for a task of its own that was cancelled, as all are when a test has run out of time."""
 
 # pyright: reportPrivateUsage=false
 
@@ -221,7 +223,8 @@ class RtcClient:
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
-        await self.connection.close()
+        async with asyncio.timeout(CLOSE_S):
+            await self.connection.close()
         self.closed.set()
 
     def _open_channel(self, label: str, early: Iterable[str]) -> None:
