@@ -12,7 +12,18 @@ from engines.scaffold.__main__ import main
 from engines.scaffold.plan import LONGEST_NAME
 
 ROOT = Path(__file__).parents[3]
-COPIED = ("engines", "sessions", "realtime", "deploy", "web", "tests/conftest.py", "tests/bench", "pyproject.toml", "README.md")
+COPIED = (
+    "engines",
+    "sessions",
+    "realtime",
+    "deploy",
+    "web",
+    "tests/conftest.py",
+    "tests/bench",
+    "tests/fakes",
+    "pyproject.toml",
+    "README.md",
+)
 
 
 @pytest.fixture
