@@ -10,10 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from realtime.media.call_codecs import BIT_RATE
-from realtime.media.opus_frames import BYTES_PER_SAMPLE, FRAME_MS, RATE_HZ
+from realtime.media.opus_frames import BYTES_PER_SAMPLE, FRAME_MS, MAX_PACKET_MS, RATE_HZ
 
-MAX_PACKET_MS = 120
-"""More than one packet may not hold (RFC 6716, 3.2)."""
 MAX_PACKET_BYTES = 1275
 """Of one frame."""
 COMPLEXITY = 5

@@ -1,6 +1,8 @@
 """How calls cut and count Opus, and what a packet tells undecoded. Without any codec, for the gateway to import."""
 
 FRAME_MS = 20
+MAX_PACKET_MS = 120
+"""More than one packet may not hold (RFC 6716, 3.2)."""
 CLOCK_HZ = 48_000
 """RTP timestamps of Opus count at this rate, whatever the sound inside (RFC 7587, 4.1)."""
 TICKS_PER_FRAME = CLOCK_HZ * FRAME_MS // 1000
@@ -17,7 +19,7 @@ As a change of coding mode it fades what sounds and resets the listener's decode
 OPUS_PAUSE = b"\xf8"
 """After OPUS_SILENCE: a packet without content. For a while nothing will be sent (RFC 7587, 3.1.3)."""
 
-_MAX_PACKET_TICKS = CLOCK_HZ * 120 // 1000
+_MAX_PACKET_TICKS = CLOCK_HZ * MAX_PACKET_MS // 1000
 _PAUSE_BYTES = 2
 
 

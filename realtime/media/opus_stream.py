@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from realtime.media.call_codecs import Voice
-from realtime.media.opus import MAX_PACKET_MS, NotOpus, OpusDecoder, OpusEncoder
-from realtime.media.opus_frames import BYTES_PER_SAMPLE, CLOCK_HZ, RATE_HZ, SAMPLES_PER_FRAME, packet_ticks
+from realtime.media.opus import NotOpus, OpusDecoder, OpusEncoder
+from realtime.media.opus_frames import BYTES_PER_SAMPLE, CLOCK_HZ, MAX_PACKET_MS, RATE_HZ, SAMPLES_PER_FRAME, packet_ticks
 
 FRAME_BYTES = SAMPLES_PER_FRAME * BYTES_PER_SAMPLE
 GRAIN_SAMPLES = RATE_HZ // 400

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from realtime.media import opus_frames
+from realtime.media import g711, g711_stream, opus_frames
 from realtime.media.call_codecs import CallCodec
 from realtime.media.opus_frames import FRAME_MS
 
@@ -35,7 +35,7 @@ class _Opus:
     clock_hz = opus_frames.CLOCK_HZ
     silence = opus_frames.OPUS_SILENCE
     pause = opus_frames.OPUS_PAUSE
-    most_concealed_s = 0.12
+    most_concealed_s = opus_frames.MAX_PACKET_MS / 1000
 
     def ticks(self, payload: bytes) -> int:
         return opus_frames.packet_ticks(payload)
@@ -50,8 +50,8 @@ class _Opus:
 class _G711:
     """A byte a tick. Comfort noise comes as packets of a type of its own."""
 
-    clock_hz = 8_000
-    most_concealed_s = 0.06
+    clock_hz = g711.RATE_HZ
+    most_concealed_s = g711_stream.GUESSED_SAMPLES / g711.RATE_HZ
 
     def __init__(self, silent_byte: int) -> None:
         self.silence = self.pause = bytes([silent_byte]) * (self.clock_hz * FRAME_MS // 1000)

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.graph import FakeGraph, tone
 from fakes.thinking import contents, said
-from fakes.voice_client import config, settle, talking
+from fakes.voice_client import VoiceClient, config, settle, talking
 from sessions.commands import (
     AppendAudio,
     CommitAudio,
@@ -91,26 +91,29 @@ async def test_delete_and_retrieve() -> None:
         assert contents(client.graph)[1:] == [("user", "Keep this.")]
 
 
+async def deleted_in_mid_answer(client: VoiceClient) -> str:
+    await client.send(CreateResponse())
+    item = (await client.until(OutputItemAdded)).item
+    await client.send(DeleteItem(item.id))
+    return item.id
+
+
 async def test_an_item_deleted_while_it_is_spoken_stays_away() -> None:
     graph = FakeGraph()
     gate = graph.hold("audio")
     async with talking(graph) as client:
-        await client.send(CreateResponse())
-        item = (await client.until(OutputItemAdded)).item
-        await client.send(DeleteItem(item.id))
+        item_id = await deleted_in_mid_answer(client)
         gate.release()
         await client.until(ResponseDone)
-        assert (await client.refusal(RetrieveItem(item.id))).code == "item_retrieve_invalid_item_id"
+        assert (await client.refusal(RetrieveItem(item_id))).code == "item_retrieve_invalid_item_id"
 
 
 async def test_nobody_takes_the_id_of_an_answer_that_goes_on() -> None:
     graph = FakeGraph()
     gate = graph.hold("audio")
     async with talking(graph) as client:
-        await client.send(CreateResponse())
-        item = (await client.until(OutputItemAdded)).item
-        await client.send(DeleteItem(item.id))
-        assert (await client.refusal(said("mine", item.id))).code == "item_create_duplicate_id"
+        item_id = await deleted_in_mid_answer(client)
+        assert (await client.refusal(said("mine", item_id))).code == "item_create_duplicate_id"
         gate.release()
         await client.until(ResponseDone)
 
