@@ -141,7 +141,7 @@ async def test_a_handshake_that_takes_longer_than_a_silence_is_none(monkeypatch:
         link.liveness._signed_s -= LOST_AFTER_S  # pyright: ignore[reportPrivateUsage]
 
     monkeypatch.setattr(SecureLink, "connect", slowly)
-    async with open_peer() as (peer, _, heard), RtcClient(silence=None) as client:
+    async with open_peer() as (peer, _, heard), RtcClient(silence=None, channel=False) as client:
         await client.connect(peer)
         client.say([SILENCE] * 3)
         await heard.until(lambda: len(heard.packets) == 3)
