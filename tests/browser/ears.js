@@ -118,7 +118,14 @@
     return connected.map(([, at]) => at - Math.max(...offers.map((one) => one.startTime).filter((start) => start < at)));
   }
 
+  // Seconds in which the microphone carried voice since then.
+  function spoke(since) {
+    const ends = heard.edges[MICROPHONE].map(([, at]) => Math.max(at, since)).concat(context.currentTime);
+    return heard.edges[MICROPHONE].reduce((sum, [voiced], n) => sum + (voiced ? Math.max(ends[n + 1] - ends[n], 0) : 0), 0);
+  }
+
   window.ears = {
+    spoke,
     report: () => ({ ...heard, connects: connects(), now: context.currentTime }),
     now: () => context.currentTime,
     send: (event) => channels.at(-1).send(JSON.stringify(event)),
