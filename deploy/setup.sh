@@ -33,6 +33,7 @@ set_up_tests() {
     need_debian_package pocketsphinx-testdata test -d /usr/share/pocketsphinx/test/data
     need_debian_package chromium has_chromium
     need_debian_package nginx has_nginx
+    need_debian_package redis-server has_redis
     install_debian_packages
     has_coturn >/dev/null 2>&1 || say "apt-get knows no coturn: the tests of calls through a TURN server are skipped"
     install_group tests --no-deps "$LOCKS/test.txt"
@@ -42,6 +43,10 @@ has_chromium() { command -v chromium || command -v chromium-browser || command -
 
 # Unpacked beside the venv will do: installed they would also serve, on ports of their own.
 has_nginx() { PATH=$PATH:/usr/sbin command -v nginx || [ -x "$VENV/nginx/usr/sbin/nginx" ] || unpack nginx nginx; }
+
+has_redis() {
+    command -v redis-server || [ -x "$VENV/redis/usr/bin/redis-server" ] || unpack redis $(needed_for redis-server)
+}
 
 has_coturn() {
     command -v turnserver || [ -x "$VENV/coturn/usr/bin/turnserver" ] || unpack coturn $(needed_for coturn)
