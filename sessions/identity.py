@@ -1,0 +1,60 @@
+"""Who asks, and what they may: the principal behind a key or a client secret."""
+
+import re
+from enum import StrEnum
+
+import msgspec
+
+DEFAULT_TENANT = "default"
+"""Of the key in the environment."""
+LOCAL_TENANT = "local"
+"""Of everybody, on a server without keys: it serves its own machine alone."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Tenants are parts of names in the store, ids parts of paths; neither may mean anything there."""
+
+
+class Scope(StrEnum):
+    SESSIONS = "sessions"
+    """Conversations, calls, robots, rollouts, and minting client secrets for them."""
+    REST = "rest"
+    """One-shot requests."""
+    ADMIN = "admin"
+    """Seeing and ending what others run."""
+
+
+class Principal(msgspec.Struct, frozen=True, kw_only=True):
+    """`kinds` and `models` None: all. `origins` empty: pages that the server allows, and programs; else pages of these origins
+    alone. `expires_at` in Unix seconds; a session that has begun may outlive it, by `longest_session_s` at most."""
+
+    tenant: str
+    key_id: str
+    """For logs and records; it opens nothing."""
+    scopes: frozenset[Scope]
+    kinds: frozenset[str] | None = None
+    models: frozenset[str] | None = None
+    origins: tuple[str, ...] = ()
+    expires_at: int | None = None
+    longest_session_s: float | None = None
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
+    def may_open(self, kind: str) -> bool:
+        return self.kinds is None or kind in self.kinds
+
+    def may_use(self, model: str) -> bool:
+        return self.models is None or model in self.models
+
+    def sees(self, tenant: str) -> bool:
+        """A session, a call or a job of `tenant`. To others it is as unknown as one that never was."""
+        return self.tenant == tenant
+
+
+LOCAL = Principal(tenant=LOCAL_TENANT, key_id="local", scopes=frozenset(Scope))
+"""Whoever reaches a server without keys."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a tenant, or a key's id, may be called so: 1 to 64 of A–Z, a–z, 0–9, - and _."""
+    return _NAME.fullmatch(text) is not None
