@@ -57,7 +57,7 @@ class AdmissionStore(Protocol):
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:
         """The node, its lease and capacity, from now on. `tickets` are what it holds: those that the store does not have it takes
         up, also beyond capacity (they run), unless the seat was given away meanwhile; what the store has beyond them it gives
-        back. Returns (incarnation, ids of `tickets` that are lost)."""
+        back, but for what is offered. Returns (incarnation, ids of `tickets` that are lost)."""
         ...
 
     async def renew(self, node: str, lease_s: float) -> Renewed:
@@ -69,13 +69,14 @@ class AdmissionStore(Protocol):
         node or cost in `ask` it is moved, if there is room for the difference."""
         ...
 
-    async def release(self, session_id: str) -> None:
-        """The ticket or the place is given back, and whoever waits for it gets it in the same step."""
+    async def release(self, session_id: str, node: str) -> None:
+        """The ticket or the place is given back, and whoever waits for it gets it in the same step. Nothing happens when it is
+        another node's by now: a late word of the one before takes nothing away."""
         ...
 
-    async def keep(self, session_id: str, keep_s: float, lend_after_s: float) -> bool:
-        """Its transport is gone: the ticket is kept for so long, lent after so long to whoever finds no other. False: it has
-        none. `ask` makes it a full one again."""
+    async def keep(self, session_id: str, node: str, keep_s: float, lend_after_s: float) -> bool:
+        """Its transport is gone: the ticket is kept for so long, lent after so long to whoever finds no other. False: this node
+        has none for it. `ask` makes it a full one again."""
         ...
 
     async def node_gone(self, node: str) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Renewed(msgspec.Struct, frozen=True):
     known: bool
     """False: the lease had ended; the node has to announce itself again and ask which tickets it still has."""
     tickets: int
-    """How many the store believes the node to hold."""
+    """How many the store believes the node to hold, without those that are only offered."""
 
 
 class Offered(msgspec.Struct, frozen=True, tag=True):
@@ -145,9 +145,10 @@ class Offered(msgspec.Struct, frozen=True, tag=True):
 
 
 class Evicted(msgspec.Struct, frozen=True, tag=True):
-    """The ticket is gone: lent to somebody else, or at the end of its life."""
+    """The ticket of this number is gone: lent to somebody else, or at the end of its life."""
 
     session_id: str
+    number: int
 
 
 class Order(msgspec.Struct, frozen=True, tag=True):
