@@ -116,15 +116,17 @@ class SessionStore(Protocol):
         ...
 
     async def restore(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> Fence:
-        """As `open`, for a session that its owner still has and the store has lost. The fence is above `above`. Raises Fenced
-        when another node has it."""
+        """As `open`, for a session that its owner still has and the store has lost, or has from an earlier time: what is there
+        is replaced. The fence is above `above`. Raises Fenced when the store has a newer one. Until events are written again,
+        `missed` is not complete."""
         ...
 
     async def claim(
         self, session_id: str, node: str, lease_s: float, token: bytes, offer: bytes, *, above: Fence | None = None
     ) -> Claimed | OwnedBy | None:
         """A client comes back with the token of which `token` is the hash, and is offered the one of `offer`. None: unknown
-        session or token, or it has ended. The state becomes `active`, the fence a new one; the owner before is fenced out."""
+        session or token, or it has ended. The state becomes `active`, the fence a new one; the owner before is fenced out.
+        Repeated with the same `offer` it is answered the same."""
         ...
 
     async def delivered(self, session_id: str, fence: Fence, token: bytes) -> None:
@@ -135,14 +137,19 @@ class SessionStore(Protocol):
         """Which of these sessions are still so owned; for those the lease begins anew."""
         ...
 
-    async def write(self, session_id: str, fence: Fence, write: Write) -> None: ...
+    async def write(self, session_id: str, fence: Fence, write: Write) -> None:
+        """All of it or nothing. The lease begins anew. Raises InputsFull (a ValueError) when there are more than 4 MiB of inputs
+        since the last snapshot."""
+        ...
 
     async def disown(self, session_id: str, node: str) -> None:
         """`node` is gone, or has put the session down at a turn boundary: whoever claims it next gets it at once. State
         `detached`."""
         ...
 
-    async def missed(self, session_id: str, fence: Fence, after: int) -> Missed: ...
+    async def missed(self, session_id: str, fence: Fence, after: int) -> Missed:
+        """Not complete when something after `after` is gone, or `after` is greater than any number that may have gone out."""
+        ...
 
     async def kept(self, session_id: str, fence: Fence) -> Kept: ...
 
@@ -150,7 +157,9 @@ class SessionStore(Protocol):
         """What the client's event of this id was answered, within the window."""
         ...
 
-    async def owner(self, session_id: str) -> Owner | None: ...
+    async def owner(self, session_id: str) -> Owner | None:
+        """Of a session whose owner's lease holds."""
+        ...
 
     async def look(self, session_id: str) -> Listed | None: ...
 

@@ -229,11 +229,16 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     """One atomic addition to a session; every part may be missing. `seq` of the events rise, not always by one: what is not
     journaled (sound) has numbers, too. `usage` is the total so far."""
 
+    number: int = 0
+    """Of this write under its fence, rising: one that is not above the last was written already, and is passed over. 0: it is
+    not told, and a repetition would add the inputs twice."""
     events: tuple[Entry, ...] = ()
+    promised: int = 0
+    """Numbers up to this one may go out without being written (sound): whoever owns the session next begins above it."""
     inputs: tuple[bytes, ...] = ()
     """Since the last snapshot."""
     snapshot: bytes | None = None
-    """In place of the one before and its inputs."""
+    """In place of the one before and its inputs; `inputs` of the same write come after it."""
     results: Mapping[str, bytes] = {}
     """By the client's `event_id`: what it was answered, for whoever says it twice."""
     acknowledged: int = 0
@@ -249,7 +254,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     record: SessionRecord
     fence: Fence
     seq: int
-    """Of the newest event, sound included as far as was written."""
+    """The greatest number that may have gone out: of an event, promised, or acknowledged."""
     moved: bool
 
 
