@@ -20,6 +20,7 @@ from engines.graph.worker_link import WorkerLink
 from engines.launching.launcher import LocalLauncher
 from engines.launching.liveness import Patience
 from engines.launching.remote_worker import remote_workers
+from engines.launching.sharing import sharing
 from engines.launching.supervision import Backoff
 from engines.launching.worker_settings import GATEWAY_RING_MB, MIB
 from engines.logs import LogStyle
@@ -70,9 +71,10 @@ class Runtime:
         draw: random.Random | None = None,
         logs: LogStyle = LogStyle(),  # noqa: B008 (likewise)
         on_status: Callable[[], None] = lambda: None,
+        shares_workers: bool = False,
     ) -> None:
-        """`on_status` is called whenever a worker or a stage may have changed its state. Raises PipelineError,
-        and ValueError for a secret that cannot be read."""
+        """`on_status` is called whenever a worker or a stage may have changed its state. `shares_workers`: other gateways of this
+        host use those that are started here. Raises PipelineError, and ValueError for a secret that cannot be read."""
         self.ready = asyncio.Event()
         self._on_status = on_status
         self._server = f"gateway-{os.getpid()}-{secrets.token_hex(4)}"
@@ -96,7 +98,9 @@ class Runtime:
             draw=draw,
             logs=logs,
             patience=patience,
+            shares=shares_workers,
         )
+        self._settings = settings
         self._elsewhere = remote_workers(settings, backoff=backoff, draw=draw, patience=patience)
         self._workers: tuple[SupervisedWorker, ...] = (*self._launcher.workers, *self._elsewhere)
 
@@ -114,6 +118,12 @@ class Runtime:
                 for owner in owners:
                     owner.cancel()
                 self._connectors.close()
+
+    async def shared(self) -> GraphSettings:
+        """For another gateway of this host: the same graph, with the workers that are started here as ones that somebody else
+        runs. Waits until they have their places."""
+        await self._launcher.placed.wait()
+        return sharing(self._settings, {worker.name: worker.spec.socket for worker in self._launcher.workers})
 
     def faults(self) -> Mapping[str, str]:
         """What is wrong with the transport of payloads, by worker (this process: `gateway`); empty when nothing is."""

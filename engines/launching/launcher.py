@@ -15,7 +15,8 @@ from engines.logs import LogStyle
 
 
 class LocalLauncher:
-    """`run` is its owner task; cancelling it stops every worker."""
+    """`run` is its owner task; cancelling it stops every worker. `shares`: gateways other than this one connect to them, too, at
+    the sockets of their specs, which are there once `placed` is set."""
 
     def __init__(
         self,
@@ -27,8 +28,11 @@ class LocalLauncher:
         draw: random.Random,
         logs: LogStyle,
         patience: Patience,
+        shares: bool = False,
     ) -> None:
         self.workers = [LaunchedWorker(spec) for spec in worker_specs(settings, logs)]
+        self.placed = asyncio.Event()
+        self._shares = shares
         self._orchestrator = orchestrator
         self._server = server
         self._backoff = backoff
@@ -39,8 +43,10 @@ class LocalLauncher:
         with run_folder(place_for_sockets()) as folder:
             async with asyncio.TaskGroup() as group:
                 for worker in self.workers:
-                    worker.spec = msgspec.structs.replace(worker.spec, socket=f"{folder}/{worker.spec.name}.sock")
+                    socket = f"{folder}/{worker.spec.name}.sock"
+                    worker.spec = msgspec.structs.replace(worker.spec, socket=socket, is_shared=self._shares)
                     group.create_task(self._supervisor(worker).run(), name=f"supervise {worker.spec.name}")
+                self.placed.set()
 
     def look(self) -> None:
         """Some stage's status has changed."""

@@ -30,7 +30,7 @@ class Worker:
         self._namespaces: set[Namespace] = set()
         self._serials = itertools.count()
         self._site = NOWHERE
-        self._is_shared = not spec.is_supervised
+        self._is_shared = spec.is_shared or not spec.is_supervised
 
     async def run(self, listener: socket.socket, hosts: BetweenHosts | None = None) -> None:
         """Load the stages side by side and serve until cancelled; raises when an engine can serve no more. `listener` on TCP

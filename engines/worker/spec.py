@@ -61,7 +61,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `listen` (`tcp://host:port`) is listened on instead of `socket`, for control and payloads; others reach it as `public`. The
     secret that they must know lies in `secret_file`. Payloads go to other hosts by the connector `between_hosts`.
-    `is_supervised`: stdin is the lifeline to the launcher."""
+    `is_supervised`: stdin is the lifeline to the launcher. `is_shared`: other gateways than the launcher's connect to it; to one
+    that is not supervised they always do."""
 
     name: str
     pipeline: str
@@ -79,6 +80,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secret_file: str = ""
     between_hosts: Carrier = Carrier.TCP
     is_supervised: bool = True
+    is_shared: bool = False
 
 
 decoder = msgspec.json.Decoder(WorkerSpec)

@@ -24,9 +24,16 @@ START_LIMIT_S = 20
 class Watched(Runtime):
     """Can be waited for."""
 
-    def __init__(self, settings: GraphSettings, backoff: Backoff, patience: Patience) -> None:
+    def __init__(self, settings: GraphSettings, backoff: Backoff, patience: Patience, *, shares_workers: bool = False) -> None:
         self._changed = asyncio.Event()
-        super().__init__(settings, backoff=backoff, patience=patience, draw=random.Random(1), on_status=self._changed.set)
+        super().__init__(
+            settings,
+            backoff=backoff,
+            patience=patience,
+            draw=random.Random(1),
+            on_status=self._changed.set,
+            shares_workers=shares_workers,
+        )
 
     async def until(self, holds: Callable[["Watched"], bool]) -> None:
         async with asyncio.timeout(START_LIMIT_S):
