@@ -36,6 +36,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     expires_at: int | None = None
     longest_session_s: float | None = None
+    is_secret: bool = False
+    """A client secret's: `key_id` is that of the key which made it, and it makes none itself."""
+    session: bytes = b""
+    """What sessions opened with the secret begin with, as the edge writes it."""
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes

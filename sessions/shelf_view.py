@@ -1,0 +1,74 @@
+"""A shelf of the store as this node sees it: read once in a while, so that a request costs no round trip."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from sessions.store.interface import KeyStore, StoreDown
+
+log = logging.getLogger(__name__)
+
+FRESH_S = 5.0
+"""What has been removed is believed for so long at most."""
+SOONEST_S = 1.0
+"""Between two looks at the store, however often something is asked for that is not there."""
+STALE_S = 60.0
+"""While the store is down, what was seen last is believed for so long: longer than a failover takes."""
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class ShelfView(Generic[T]):
+    """`shape` is what the records are, as JSON. `clock` is monotonic, in seconds."""
+
+    def __init__(self, store: KeyStore, shelf: str, shape: type[T], clock: Callable[[], float]) -> None:
+        self._store = store
+        self._shelf = shelf
+        self._decoder = msgspec.json.Decoder(shape)
+        self._clock = clock
+        self._reading = asyncio.Lock()
+        self._records: Mapping[str, T] = {}
+        self._read_at_s = self._failed_at_s = -math.inf
+        self._down = StoreDown("it has not been asked yet", SOONEST_S)
+        self._unreadable: set[str] = set()
+
+    async def records(self, at_most_s: float = FRESH_S) -> Mapping[str, T]:
+        """By name, at most so old; older while the store is down, up to STALE_S. Raises StoreDown."""
+        if self._clock() - self._read_at_s > at_most_s:
+            async with self._reading:  # who waits here finds what the first one has read
+                if self._clock() - self._read_at_s > at_most_s:
+                    await self._read()
+        return self._records
+
+    async def find(self, name: str) -> T | None:
+        """One that is new is found SOONEST_S later at most. Raises StoreDown."""
+        found = (await self.records()).get(name)
+        return found if found is not None else (await self.records(SOONEST_S)).get(name)
+
+    async def _read(self) -> None:
+        now_s = self._clock()
+        if now_s - self._failed_at_s > SOONEST_S:
+            try:
+                self._records = self._decoded(await self._store.shelf(self._shelf))
+                self._read_at_s = now_s
+                return
+            except StoreDown as down:
+                self._down = down
+                self._failed_at_s = self._clock()
+        if self._clock() - self._read_at_s > STALE_S:
+            raise StoreDown(str(self._down), self._down.retry_after_s) from self._down
+
+    def _decoded(self, shelf: Mapping[str, bytes]) -> dict[str, T]:
+        records: dict[str, T] = {}
+        for name, value in shelf.items():
+            try:
+                records[name] = self._decoder.decode(value)
+            except msgspec.MsgspecError as wrong:
+                if name not in self._unreadable:
+                    log.error("%s: record %r of the store is not understood, and counts as none: %s", self._shelf, name, wrong)
+                    self._unreadable.add(name)
+        return records
