@@ -63,7 +63,7 @@ class KeyFile:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 shelves = self._read()
                 yield shelves
-                self._replace(msgspec.json.format(msgspec.json.encode(shelves)))
+                self._replace(msgspec.json.encode(shelves))
         except OSError as wrong:
             raise KeyFileRefused(self._path, f"cannot be written ({wrong.strerror})") from wrong
 

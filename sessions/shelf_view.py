@@ -14,8 +14,10 @@ log = logging.getLogger(__name__)
 
 FRESH_S = 5.0
 """What has been removed is believed for so long at most."""
-SOONEST_S = 1.0
+SOONEST_S = 0.1
 """Between two looks at the store, however often something is asked for that is not there."""
+RETRY_S = 1.0
+"""While the store is down. Meanwhile nobody waits for it."""
 STALE_S = 60.0
 """While the store is down, what was seen last is believed for so long: longer than a failover takes."""
 
@@ -33,7 +35,7 @@ class ShelfView(Generic[T]):
         self._reading = asyncio.Lock()
         self._records: Mapping[str, T] = {}
         self._read_at_s = self._failed_at_s = -math.inf
-        self._down = StoreDown("it has not been asked yet", SOONEST_S)
+        self._down = StoreDown("it has not been asked yet", RETRY_S)
         self._unreadable: set[str] = set()
 
     async def records(self, at_most_s: float = FRESH_S) -> Mapping[str, T]:
@@ -49,9 +51,13 @@ class ShelfView(Generic[T]):
         found = (await self.records()).get(name)
         return found if found is not None else (await self.records(SOONEST_S)).get(name)
 
+    def forget(self) -> None:
+        """This node has changed the shelf itself."""
+        self._read_at_s = -math.inf
+
     async def _read(self) -> None:
         now_s = self._clock()
-        if now_s - self._failed_at_s > SOONEST_S:
+        if now_s - self._failed_at_s > RETRY_S:
             try:
                 self._records = self._decoded(await self._store.shelf(self._shelf))
                 self._read_at_s = now_s

@@ -86,6 +86,7 @@ class SharedSigningKeys:
         kept = {_name(week - 1), _name(week), _name(week + 1)}
         for name in (await self._store.shelf(SHELF)).keys() - kept:
             await self._store.remove(SHELF, name)
+        self._view.forget()
         return msgspec.json.decode(made, type=_Record)
 
 

@@ -1,0 +1,32 @@
+"""A KeyStore that a test can look into and take away. It counts how often it is asked."""
+
+from collections.abc import Mapping
+
+from sessions.store.interface import StoreDown
+
+
+class FakeShelves:
+    def __init__(self) -> None:
+        self.shelves: dict[str, dict[str, bytes]] = {}
+        self.down = False
+        self.looks = 0
+
+    async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
+        self._check()
+        records = self.shelves.setdefault(shelf, {})
+        if not only_new or name not in records:
+            records[name] = value
+        return records[name]
+
+    async def shelf(self, shelf: str) -> Mapping[str, bytes]:
+        self.looks += 1
+        self._check()
+        return dict(self.shelves.get(shelf, {}))
+
+    async def remove(self, shelf: str, name: str) -> bool:
+        self._check()
+        return self.shelves.get(shelf, {}).pop(name, None) is not None
+
+    def _check(self) -> None:
+        if self.down:
+            raise StoreDown("the test says so", 2.0)
