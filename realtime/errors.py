@@ -20,18 +20,29 @@ STARTED = web.RequestKey("started", bool)
 
 INVALID = "invalid_request_error"
 SERVER = "server_error"
+RATE_LIMIT = "rate_limit_error"
 RETRY_AFTER_S = 2
+
+
+class QueuePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """In the waiting room; `id` is what whoever asks again names, to hold it. `position` counts from 1; `estimate_s` None: nobody
+    knows yet."""
+
+    id: str
+    position: int
+    estimate_s: float | None
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     """`type` is the family, `code` the case, `param` the field in dotted form; `event_id`, on a WebSocket alone, the client event
-    that caused it."""
+    that caused it; `queue`, over HTTP alone, where the client stands."""
 
     message: str
     type: str = INVALID
     code: str | None = None
     param: str | None = None
     event_id: str | UnsetType | None = UNSET
+    queue: QueuePlace | UnsetType = UNSET
 
 
 class Refusal(Exception):
@@ -46,11 +57,12 @@ class Refusal(Exception):
         field: str | None = None,
         type: str = INVALID,
         retry_after_s: int | None = None,
+        queue: QueuePlace | UnsetType = UNSET,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
-        self.body = ErrorBody(message=message, type=type, code=code, param=field)
+        self.body = ErrorBody(message=message, type=type, code=code, param=field, queue=queue)
 
     def response(self) -> web.Response:
         headers = {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}

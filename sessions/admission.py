@@ -107,7 +107,7 @@ class Admission:
         draw: random.Random | None = None,
     ) -> None:
         self._node = node
-        self._settings = settings
+        self.settings = settings
         self._tenants = tenants
         self._seats = seats
         self._clock = clock
@@ -203,7 +203,7 @@ class Admission:
             await self._node.store.release(session_id, self._node.identity.node)
 
     def _asked(self, applicant: Applicant) -> Ask:
-        tenant, settings = applicant.principal.tenant, self._settings
+        tenant, settings = applicant.principal.tenant, self.settings
         limits, cost = (
             self._tenants.of(tenant),
             dict(self._seats.cost(applicant.kind) if applicant.cost is None else applicant.cost),
@@ -231,7 +231,7 @@ class Admission:
 
     @property
     def _ask_again_s(self) -> float:
-        return self._settings.place_s / ASKS_IN_A_PLACE
+        return self.settings.place_s / ASKS_IN_A_PLACE
 
     def _later(self, after_s: float) -> float:
         return after_s * self._draw.uniform(1, 1 + JITTER)
