@@ -16,6 +16,7 @@ from aiohttp.typedefs import Handler
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import Forbidden, Refusal, Unauthorized, shown
 from realtime.forwarded import CALLER, Caller, caller
+from realtime.handed import end_of
 from realtime.settings import API_KEY_VARIABLE, ServerSettings
 
 KEY_PROTOCOL = "openai-insecure-api-key."
@@ -59,14 +60,19 @@ def is_loopback(host: str) -> bool:
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request.app[CONTEXT]
-    who = request[CALLER] = caller(_connected(request), request.headers, context.settings.trusted_proxies)
-    _check_host(request, who, context.settings)
-    _check_origin(request, who, context.settings)
+    screen(request, context.settings)
     if _is_preflight(request):
         return web.Response(status=204)
     if context.api_key is not None and request.path.startswith(GUARDED_PREFIX):
         _check_key(request, context.api_key)
     return await handler(request)
+
+
+def screen(request: web.Request, settings: ServerSettings) -> None:
+    """Lets nobody in by another's web page, and notes who calls. Raises Refusal."""
+    who = request[CALLER] = caller(_connected(request), request.headers, settings.trusted_proxies)
+    _check_host(request, who, settings)
+    _check_origin(request, who, settings)
 
 
 async def allow_origin(request: web.Request, response: web.StreamResponse) -> None:
@@ -89,7 +95,7 @@ def _connected(request: web.Request) -> Caller:
     named = request.headers.getall(hdrs.HOST, [])
     if len(named) != 1:
         raise Refusal(f"Host: expected one header, got {len(named)}", code="invalid_host", field="Host")
-    return Caller(_address(request, "peername"), request.scheme, named[0])
+    return Caller(_address(request, "peername"), "https" if end_of(request) else request.scheme, named[0])
 
 
 def _check_host(request: web.Request, who: Caller, settings: ServerSettings) -> None:
@@ -114,6 +120,8 @@ def _host_name(host: str) -> str:
 def _address(request: web.Request, end: Literal["peername", "sockname"]) -> str:
     if request.transport is None:
         return ""
+    if (handed := end_of(request)) is not None:
+        return handed.client if end == "peername" else handed.server
     address = cast("tuple[str, int] | None", request.transport.get_extra_info(end))
     return address[0] if address else ""
 
