@@ -7,12 +7,13 @@ import msgspec
 import yaml
 
 from engines import deployment as graph
-from engines.configuration import WrongValue, names_to_values, read, record
+from engines.configuration import ConfigurationError, WrongValue, names_to_values, read, record
 from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
 from sessions.settings import SessionLimits, VoiceSettings
+from sessions.store.settings import HIDDEN, StoreSettings
+from sessions.tenants import Tenants, TenantSettings
 
-HIDDEN = "(hidden)"
 DEFAULT_FILE = Path(__file__).parent.parent / "deploy" / "voice.yaml"
 
 
@@ -21,17 +22,21 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     voice: VoiceSettings
     limits: SessionLimits
     server: ServerSettings
+    store: StoreSettings = StoreSettings()
+    tenants: Mapping[str, TenantSettings] = {}
 
 
 def load(file: Path = DEFAULT_FILE) -> Deployment:
     """Reads and checks everything except whether the weights are there. Raises engines.configuration.ConfigurationError."""
-    sections = read(file, (*graph.SECTIONS, "session", "server"))
+    sections = read(file, (*graph.SECTIONS, "session", "server", "store", "tenants"))
     voice, limits = _session(file, sections)
     return Deployment(
         graph=graph.graph_settings(file, sections),
         voice=voice,
         limits=limits,
         server=record(file, "server", sections.get("server", {}), ServerSettings).located(file.parent),
+        store=record(file, "store", sections.get("store", {}), StoreSettings),
+        tenants=_tenants(file, sections.get("tenants", {})),
     )
 
 
@@ -41,6 +46,8 @@ def render(deployment: Deployment) -> str:
         **_plain(deployment.graph),
         "session": _plain(deployment.limits) | _plain(deployment.voice),
         "server": _plain(_without_passwords(deployment.server)),
+        "store": _plain(deployment.store.without_password()),
+        "tenants": {name: _plain(tenant) for name, tenant in deployment.tenants.items()},
     }
     return yaml.safe_dump(effective, sort_keys=False, allow_unicode=True)
 
@@ -55,6 +62,16 @@ def _session(file: Path, sections: Mapping[str, object]) -> tuple[VoiceSettings,
     limits = {key: value for key, value in values.items() if key in of_limits}
     voice = {key: value for key, value in values.items() if key in of_voice}
     return record(file, "session", voice, VoiceSettings), record(file, "session", limits, SessionLimits)
+
+
+def _tenants(file: Path, section: object) -> Mapping[str, TenantSettings]:
+    values = names_to_values(file, "tenants", section)
+    tenants = {name: record(file, f"tenants.{name}", value, TenantSettings) for name, value in values.items()}
+    try:
+        Tenants(tenants)
+    except ValueError as wrong:
+        raise ConfigurationError(file, str(wrong)) from wrong
+    return tenants
 
 
 def _without_passwords(server: ServerSettings) -> ServerSettings:

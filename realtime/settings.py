@@ -11,6 +11,7 @@ from engines.logs import LogFormat, LogLevel, LogStyle
 from realtime.webrtc.settings import WebRtcSettings
 
 API_KEY_VARIABLE = "ANTIPHON_API_KEY"
+SIGNING_KEY_VARIABLE = "ANTIPHON_SIGNING_KEY"
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,6 +29,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Host names, without port, that requests may name besides loopback and `host`."""
     allowed_origins: tuple[str, ...] = ()
     """Origins, such as `https://example.org`, whose pages may call this server besides its own."""
+    keys_file: str = ""
+    """Where API keys are kept, as hashes, while `store.url` is `memory://`; a shared store keeps them itself. Empty:
+    `antiphon/keys.json` in the folder of the user's state."""
     webrtc: WebRtcSettings = WebRtcSettings()
     realtime_priority: bool = True
     """Ask the system to run the audio clock and the codecs of calls before everything else, which it lets only root and
@@ -58,8 +62,13 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def located(self, folder: Path) -> "ServerSettings":
         """With the paths that are relative counted from `folder`. Links stay: a renewed certificate is a new target of one."""
-        cert, key = (path and os.path.abspath(folder / Path(path).expanduser()) for path in (self.tls_cert, self.tls_key))
-        return msgspec.structs.replace(self, tls_cert=cert, tls_key=key)
+
+        def found(path: str) -> str:
+            return path and os.path.abspath(folder / Path(path).expanduser())
+
+        return msgspec.structs.replace(
+            self, tls_cert=found(self.tls_cert), tls_key=found(self.tls_key), keys_file=found(self.keys_file)
+        )
 
     def __post_init__(self) -> None:
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)
@@ -76,8 +85,18 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key that clients of /v1 must bear, or None when the server is open to this machine alone."""
+    """A key that opens everything, besides those that `antiphon keys` makes; None: there is none."""
     return environment.get(API_KEY_VARIABLE) or None
+
+
+def signing_keys(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """With which client secrets are signed. The first signs, the others are believed."""
+    return tuple(filter(None, environment.get(SIGNING_KEY_VARIABLE, "").split(",")))
+
+
+def usual_keys_file(environment: Mapping[str, str] = os.environ) -> Path:
+    state = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "antiphon" / "keys.json"
 
 
 def _is_network(text: str) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from engines.configuration import ConfigurationError
 from realtime.deployment import DEFAULT_FILE, load, render
+from sessions.tenants import TenantSettings
 
 MINIMAL = """
 pipeline: voice
@@ -28,7 +29,8 @@ def test_the_default_runs_every_stage_and_its_first_voice_is_the_default() -> No
 
 
 def test_what_is_printed_means_the_same_when_read_again(tmp_path: Path) -> None:
-    for file in (DEFAULT_FILE, written(tmp_path, MINIMAL + "session: {maximum_sessions: 3, finished_silence_ms: 100}")):
+    more = "session: {maximum_sessions: 3, finished_silence_ms: 100}\nstore: {lease_s: 3}\ntenants: {acme: {sessions: 0}}"
+    for file in (DEFAULT_FILE, written(tmp_path, MINIMAL + more)):
         deployment = load(file)
         again = tmp_path / "printed.yaml"
         again.write_text(render(deployment))
@@ -52,6 +54,9 @@ def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None
         ("session: {onset_threshold: 2}", "mine.yaml: session.onset_threshold: expected float <= 1.0, got 2"),
         ("server: {port: http}", "mine.yaml: server.port: expected int, got 'http'"),
         ("server: {port: 70000}", "mine.yaml: server.port: expected 0 to 65535, got 70000"),
+        ("tenants: {acme: {weight: 0}}", "mine.yaml: tenants.acme.weight: expected float > 0.0, got 0"),
+        ("tenants: {'a b': {}}", "mine.yaml: tenants: expected names of 1 to 64 letters, digits, - and _, got 'a b'"),
+        ("store: {lease_s: 0}", "mine.yaml: store.lease_s: expected float > 0.0, got 0"),
         ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, edges, "),
     ],
 )
@@ -59,3 +64,15 @@ def test_errors_name_file_and_key(tmp_path: Path, text: str, message: str) -> No
     with pytest.raises(ConfigurationError) as wrong:
         load(written(tmp_path, f"{MINIMAL}\n{text}\n"))
     assert message in str(wrong.value)
+
+
+def test_tenants_have_what_is_set(tmp_path: Path) -> None:
+    deployment = load(written(tmp_path, MINIMAL + "tenants: {acme: {weight: 2, sessions: 5, priority: batch}, other: {}}"))
+    assert deployment.tenants == {"acme": TenantSettings(weight=2, sessions=5, priority="batch"), "other": TenantSettings()}
+
+
+def test_the_password_of_the_store_is_not_printed(tmp_path: Path) -> None:
+    deployment = load(written(tmp_path, MINIMAL + "store: {url: 'rediss://user:hush-hush@redis.example:6379/1'}"))
+    assert deployment.store.is_shared
+    assert "rediss://user:(hidden)@redis.example:6379/1" in render(deployment)
+    assert "hush-hush" not in render(deployment)
