@@ -10,6 +10,7 @@ from engines import deployment as graph
 from engines.configuration import ConfigurationError, WrongValue, names_to_values, read, record
 from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
+from sessions.admission_settings import AdmissionSettings, CalibratedSeats
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.store.settings import HIDDEN, StoreSettings
 from sessions.tenants import Tenants, TenantSettings
@@ -24,11 +25,19 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerSettings
     store: StoreSettings = StoreSettings()
     tenants: Mapping[str, TenantSettings] = {}
+    admission: AdmissionSettings = AdmissionSettings()
+    seats: Mapping[str, CalibratedSeats] = {}
+    """By kind of session."""
+
+
+def seats_file(file: Path) -> Path:
+    """Where `antiphon calibrate` writes what it has found for a deployment, which may say something else itself."""
+    return file.with_suffix(".seats.yaml")
 
 
 def load(file: Path = DEFAULT_FILE) -> Deployment:
     """Reads and checks everything except whether the weights are there. Raises engines.configuration.ConfigurationError."""
-    sections = read(file, (*graph.SECTIONS, "session", "server", "store", "tenants"))
+    sections = read(file, (*graph.SECTIONS, "session", "server", "store", "tenants", "admission", "seats"))
     voice, limits = _session(file, sections)
     return Deployment(
         graph=graph.graph_settings(file, sections),
@@ -37,6 +46,8 @@ def load(file: Path = DEFAULT_FILE) -> Deployment:
         server=record(file, "server", sections.get("server", {}), ServerSettings).located(file.parent),
         store=record(file, "store", sections.get("store", {}), StoreSettings),
         tenants=_tenants(file, sections.get("tenants", {})),
+        admission=record(file, "admission", sections.get("admission", {}), AdmissionSettings),
+        seats=_seats(file, sections),
     )
 
 
@@ -48,6 +59,8 @@ def render(deployment: Deployment) -> str:
         "server": _plain(_without_passwords(deployment.server)),
         "store": _plain(deployment.store.without_password()),
         "tenants": {name: _plain(tenant) for name, tenant in deployment.tenants.items()},
+        "admission": _plain(deployment.admission),
+        "seats": {kind: _plain(seats) for kind, seats in deployment.seats.items()},
     }
     return yaml.safe_dump(effective, sort_keys=False, allow_unicode=True)
 
@@ -72,6 +85,14 @@ def _tenants(file: Path, section: object) -> Mapping[str, TenantSettings]:
     except ValueError as wrong:
         raise ConfigurationError(file, str(wrong)) from wrong
     return tenants
+
+
+def _seats(file: Path, sections: Mapping[str, object]) -> Mapping[str, CalibratedSeats]:
+    if "seats" not in sections and seats_file(file).exists():
+        file = seats_file(file)
+        sections = read(file, ("seats",))
+    values = names_to_values(file, "seats", sections.get("seats", {}))
+    return {kind: record(file, f"seats.{kind}", value, CalibratedSeats) for kind, value in values.items()}
 
 
 def _without_passwords(server: ServerSettings) -> ServerSettings:

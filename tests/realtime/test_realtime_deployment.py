@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engines.configuration import ConfigurationError
-from realtime.deployment import DEFAULT_FILE, load, render
+from realtime.deployment import DEFAULT_FILE, load, render, seats_file
 from sessions.tenants import TenantSettings
 
 MINIMAL = """
@@ -30,6 +30,7 @@ def test_the_default_runs_every_stage_and_its_first_voice_is_the_default() -> No
 
 def test_what_is_printed_means_the_same_when_read_again(tmp_path: Path) -> None:
     more = "session: {maximum_sessions: 3, finished_silence_ms: 100}\nstore: {lease_s: 3}\ntenants: {acme: {sessions: 0}}"
+    more += "\nadmission: {longest_queue: 0}\nseats: {voice: {seats: 6, measured: {turn_p95_ms: 900}, machine: mine}}"
     for file in (DEFAULT_FILE, written(tmp_path, MINIMAL + more)):
         deployment = load(file)
         again = tmp_path / "printed.yaml"
@@ -56,6 +57,8 @@ def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None
         ("server: {port: 70000}", "mine.yaml: server.port: expected 0 to 65535, got 70000"),
         ("tenants: {acme: {weight: 0}}", "mine.yaml: tenants.acme.weight: expected float > 0.0, got 0"),
         ("tenants: {'a b': {}}", "mine.yaml: tenants: expected names of 1 to 64 letters, digits, - and _, got 'a b'"),
+        ("admission: {longest_wait: 3}", "mine.yaml: admission.longest_wait: expected one of longest_queue, longest_wait_s, "),
+        ("seats: {voice: {seats: 0}}", "mine.yaml: seats.voice.seats: expected int >= 1, got 0"),
         ("store: {lease_s: 0}", "mine.yaml: store.lease_s: expected float > 0.0, got 0"),
         ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, edges, "),
     ],
@@ -76,3 +79,13 @@ def test_the_password_of_the_store_is_not_printed(tmp_path: Path) -> None:
     assert deployment.store.is_shared
     assert "rediss://user:(hidden)@redis.example:6379/1" in render(deployment)
     assert "hush-hush" not in render(deployment)
+
+
+def test_what_was_calibrated_stands_beside_the_file_which_may_know_better(tmp_path: Path) -> None:
+    file = written(tmp_path, MINIMAL)
+    seats_file(file).write_text("seats: {voice: {seats: 6}}")
+    assert load(file).seats["voice"].seats == 6
+    assert load(written(tmp_path, MINIMAL + "seats: {voice: {seats: 3}}")).seats["voice"].seats == 3
+    seats_file(file).write_text("chairs: {voice: {seats: 6}}")
+    with pytest.raises(ConfigurationError, match=r"mine\.seats\.yaml: chairs: expected one of the sections seats"):
+        load(written(tmp_path, MINIMAL))
