@@ -45,6 +45,7 @@ from sessions.playout import Player, Playout
 from sessions.settings import VoiceSettings
 from sessions.spoken_input import SpokenInput
 from sessions.spoken_items import SpokenItems
+from sessions.usage import UsageMeter
 from sessions.voice_config import VoiceConfig
 from sessions.voice_state import VoiceState
 
@@ -86,6 +87,10 @@ class VoiceSession:
     def sound(self) -> Sound:
         """Of its answers. What was heard may still change while it runs."""
         return self._conversation.sound
+
+    @property
+    def usage(self) -> UsageMeter:
+        return self._state.usage
 
     @property
     def ended(self) -> bool:
@@ -160,6 +165,7 @@ class VoiceSession:
         match command:
             case AppendAudio(pcm=pcm):
                 self._input.append(pcm)
+                self._state.usage.hear(pcm)
             case CommitAudio():
                 await self._input.commit()
             case ClearAudio():

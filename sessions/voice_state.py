@@ -11,6 +11,7 @@ from sessions.events import Event
 from sessions.playout import Playout
 from sessions.resync import told
 from sessions.settings import VoiceSettings
+from sessions.usage import UsageMeter
 from sessions.voice_config import VoiceConfig
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class VoiceState:
         self.playout = playout
         self.fence = fence
         self.epoch = 0
+        self.usage = UsageMeter()
         self.recognising = asyncio.Semaphore(RECOGNISERS)
         self.events = EventQueue(settings.event_queue, told)
         self._session_id = session_id
@@ -72,6 +74,8 @@ class VoiceState:
     async def emit(self, *events: Event) -> None:
         """Waits while the client is slow. What tells one change of the conversation is emitted at once, and right after it: a
         transport that comes meanwhile knows the change from its snapshot."""
+        for event in events:
+            self.usage.tell(event)
         await self.events.put(*events)
 
     def request(self, entry: str, outputs: tuple[str, ...], parameters: Mapping[str, Parameters]) -> Request:

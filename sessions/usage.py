@@ -1,0 +1,54 @@
+"""What tenants use, and one meter of it: of a session, or of one-shot requests. Its totals only grow."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sessions.audio_buffer import SAMPLES_PER_MS
+from sessions.events import AudioDelta, Event, ResponseDone
+
+AUDIO_IN_S: Final = "audio_in_s"
+AUDIO_OUT_S: Final = "audio_out_s"
+"""Of answers: all that was made, also what an interruption kept from being heard."""
+TOKENS_IN: Final = "tokens_in"
+TOKENS_OUT: Final = "tokens_out"
+"""As the language model counts them at the end of an answer; one that is broken off is never counted."""
+REQUESTS: Final = "requests"
+"""One-shot, over REST, that were answered."""
+
+_SAMPLE_BYTES = 2
+
+
+class UsageMeter:
+    """`before` is what another node has counted of the same session."""
+
+    def __init__(self, before: Mapping[str, float] | None = None) -> None:
+        self._totals = dict(before or {})
+        self.written: Mapping[str, float] = self.totals
+        """What the store has with the session: whoever takes it over goes on from there. The bill never runs ahead of it."""
+
+    @property
+    def totals(self) -> Mapping[str, float]:
+        return dict(self._totals)
+
+    def add(self, what: str, amount: float) -> None:
+        if amount:
+            self._totals[what] = self._totals.get(what, 0.0) + amount
+
+    def hear(self, pcm: bytes) -> None:
+        """`pcm`: PCM16 mono, 24 kHz, from the client."""
+        self.add(AUDIO_IN_S, seconds_of(pcm))
+
+    def tell(self, event: Event) -> None:
+        """Every event of the session passes here."""
+        match event:
+            case AudioDelta(pcm=pcm):
+                self.add(AUDIO_OUT_S, seconds_of(pcm))
+            case ResponseDone(response) if response.usage is not None:
+                self.add(TOKENS_IN, response.usage.input_tokens)
+                self.add(TOKENS_OUT, response.usage.output_tokens)
+            case _:
+                pass
+
+
+def seconds_of(pcm: bytes) -> float:
+    return len(pcm) / _SAMPLE_BYTES / SAMPLES_PER_MS / 1000
