@@ -11,8 +11,9 @@ from realtime import health, pages, rest
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.forwarded import CALLER
-from realtime.guard import allow_origin, guard
+from realtime.guard import guard
 from realtime.openai_realtime import endpoint
+from realtime.origins import allow_origin
 from realtime.rest.request_ids import new_id
 from realtime.webrtc import endpoint as calls
 

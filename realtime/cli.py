@@ -11,12 +11,24 @@ from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
 from realtime.commands import config, models, serve, worker
-from realtime.guard import ExposureRefused
+from realtime.exposure import ExposureRefused
+from realtime.keys import KeysWrong
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
 from realtime.webrtc.turn import TurnSecretMissing
+from sessions.store.interface import StoreDown
 
-OPERATOR_ERRORS = (ConfigurationError, WeightsError, EspeakMissing, ExposureRefused, TurnSecretMissing, TlsError, CannotListen)
+OPERATOR_ERRORS = (
+    ConfigurationError,
+    WeightsError,
+    EspeakMissing,
+    ExposureRefused,
+    KeysWrong,
+    StoreDown,
+    TurnSecretMissing,
+    TlsError,
+    CannotListen,
+)
 """What a person can put right: told in one sentence, without a traceback."""
 
 

@@ -10,11 +10,13 @@ from engines.messages.to_gateway import Report, StageStatus
 from engines.requests import Graph
 from realtime.catalogue import Catalogue
 from realtime.drain import Drain
+from realtime.failed_attempts import FailedAttempts
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.openai_realtime.known_sessions import KnownSessions
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
+from sessions.credentials import Credentials
 from sessions.manager import SessionManager
 from sessions.settings import VoiceSettings
 from sessions.voice_sessions import VoiceSessions
@@ -22,7 +24,7 @@ from sessions.voice_sessions import VoiceSessions
 
 @dataclass(frozen=True, kw_only=True)
 class AppContext:
-    """`clock` is monotonic, in seconds. `api_key` None: open to this machine alone. `media` works on files, `call_media` on
+    """`clock` is monotonic, in seconds. `media` works on files, `call_media` on
     calls: a process each, so that no upload, however it was made, can touch what people are saying."""
 
     settings: ServerSettings
@@ -40,7 +42,8 @@ class AppContext:
     drain: Drain = field(default_factory=Drain)
     known_sessions: KnownSessions = field(default_factory=KnownSessions)
     clock: Callable[[], float] = time.monotonic
-    api_key: str | None = None
+    credentials: Credentials
+    failed_attempts: FailedAttempts = field(default_factory=FailedAttempts)
     turn: Turn | None = None
 
 

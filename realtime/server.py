@@ -20,7 +20,7 @@ from realtime.app import build_app
 from realtime.catalogue import catalogue
 from realtime.context import AppContext
 from realtime.deployment import Deployment
-from realtime.guard import check_exposure
+from realtime.keys import check_keys, credentials_of
 from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
@@ -46,7 +46,7 @@ def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None])
     """Serve until SIGTERM or SIGINT. Before anything runs, raises ExposureRefused, TurnSecretMissing, TlsError, CannotListen,
     WeightsError, EspeakMissing."""
     settings = deployment.server
-    check_exposure(settings, api_key)
+    check_keys(deployment, api_key)
     configured_turn(settings.webrtc.turn)
     certificate = own_certificate(settings)
     with listen(settings.host, settings.port, certificate) as listener:
@@ -113,7 +113,7 @@ class Gateway:
             stage_statuses=self._runtime.stage_statuses,
             worker_reports=self._runtime.reports,
             faults=self._runtime.faults,
-            api_key=api_key,
+            credentials=credentials_of(deployment, api_key, None),
             turn=configured_turn(deployment.server.webrtc.turn),
         )
 

@@ -14,10 +14,13 @@ MADE_HERE = (api_keys.PREFIX, client_secrets.PREFIX)
 
 
 class Credentials:
-    """`environment_key`: the one that the server was started with. `exposed`: others than this machine reach the server, so that
+    """`environment_key`: the one that the server was started with; none that begins as those do which are made here, or it
+    would be taken for one. `exposed`: others than this machine reach the server, so that
     it is never open, keys or not."""
 
     def __init__(self, environment_key: str | None, keys: ApiKeys, secrets: ClientSecrets, *, exposed: bool) -> None:
+        if environment_key is not None and environment_key.startswith(MADE_HERE):
+            raise ValueError(f"expected a key of your own making, got one that begins with {environment_key[:3]}")
         self.secrets = secrets
         self._environment_key = environment_key
         self._keys = keys
@@ -27,6 +30,10 @@ class Credentials:
         """Once there was a key, also when the last one is revoked. Raises StoreDown."""
         self._asked = self._asked or await self._keys.exist()
         return self._asked
+
+    def is_guess(self, given: str) -> bool:
+        """Whether it may be one at the key in the environment, which people have chosen."""
+        return self._environment_key is not None and not given.startswith(MADE_HERE)
 
     async def principal(self, given: str | None) -> Principal:
         """Raises NotValid and StoreDown."""

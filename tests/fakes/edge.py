@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from engines.messages.to_gateway import Report, StageReport, StageState, StageStatus
+from fakes.doors import Door
 from fakes.graph import FakeGraph
 from realtime.app import build_app
 from realtime.catalogue import Catalogue
@@ -57,9 +58,12 @@ def edge_context(
     limits: SessionLimits = SessionLimits(),  # noqa: B008 (a frozen value)
     voice_settings: VoiceSettings = VoiceSettings(instructions="Be brief."),  # noqa: B008
     stages: FakeStages | None = None,
+    door: Door | None = None,
+    api_key: str | None = None,
     **changes: Any,
 ) -> AppContext:
-    """Needs a running loop. Its media clients are not started: who needs one passes `media`, or `call_media`."""
+    """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
+    who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
     manager = seats(limits)
     parts: dict[str, Any] = {
@@ -75,6 +79,7 @@ def edge_context(
         "stage_statuses": stages.statuses,
         "worker_reports": stages.reports,
         "faults": stages.faults,
+        "credentials": (door or Door(api_key)).credentials,
     }
     return AppContext(**(parts | changes))
 

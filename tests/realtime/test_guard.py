@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.edge import Edge, ServeEdge
-from realtime.guard import ExposureRefused, check_exposure, is_loopback
+from realtime.exposure import ExposureRefused, check_exposure
+from realtime.origins import is_loopback
 from realtime.settings import ServerSettings
 
 FRIEND = "https://friend.example"
@@ -147,8 +148,8 @@ async def test_an_offered_key_is_checked_as_well(serve_edge: ServeEdge, key: str
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "voice.example"])
 def test_without_a_key_only_loopback_is_served(host: str) -> None:
     with pytest.raises(ExposureRefused, match="ANTIPHON_API_KEY"):
-        check_exposure(ServerSettings(host=host), None)
-    check_exposure(ServerSettings(host=host), "key")
+        check_exposure(ServerSettings(host=host), has_keys=False)
+    check_exposure(ServerSettings(host=host), has_keys=True)
 
 
 PROXY = ServerSettings(trusted_proxies=("127.0.0.1",), allowed_hosts=("voice.example",))
@@ -157,8 +158,8 @@ PASSED_ON = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https", "X-Fo
 
 def test_behind_a_proxy_loopback_is_not_this_machine_alone() -> None:
     with pytest.raises(ExposureRefused, match=r"server\.trusted_proxies: .* set ANTIPHON_API_KEY"):
-        check_exposure(PROXY, None)
-    check_exposure(PROXY, "key")
+        check_exposure(PROXY, has_keys=False)
+    check_exposure(PROXY, has_keys=True)
 
 
 async def test_behind_a_proxy_host_and_origin_are_those_of_the_client(
@@ -213,7 +214,7 @@ async def test_a_friends_page_may_call_by_webrtc(serve_edge: ServeEdge, path: st
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_loopback_needs_no_key(host: str) -> None:
-    check_exposure(ServerSettings(host=host), None)
+    check_exposure(ServerSettings(host=host), has_keys=False)
 
 
 @given(st.text())

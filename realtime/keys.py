@@ -1,0 +1,52 @@
+"""What opens this server: put together from the deployment, the environment and the store."""
+
+import asyncio
+import time
+from pathlib import Path
+
+from realtime.deployment import Deployment
+from realtime.exposure import check_exposure, is_exposed
+from realtime.settings import API_KEY_VARIABLE, SIGNING_KEY_VARIABLE, ServerSettings, signing_keys, usual_keys_file
+from sessions.api_keys import SHELF, ApiKeys
+from sessions.client_secrets import ClientSecrets
+from sessions.credentials import MADE_HERE, Credentials
+from sessions.key_file import KeyFile
+from sessions.signing_keys import SHORTEST_CHARACTERS, OwnSigningKeys, SharedSigningKeys, SigningKeys
+from sessions.store.interface import KeyStore
+
+
+class KeysWrong(ValueError):
+    """The environment sets a key that cannot be used."""
+
+
+def check_keys(deployment: Deployment, api_key: str | None) -> None:
+    """Before anything is served. Raises KeysWrong, ExposureRefused, and KeyFileRefused."""
+    if api_key is not None and api_key.startswith(MADE_HERE):
+        raise KeysWrong(
+            f"{API_KEY_VARIABLE}: expected a key of your own making, got one that begins with {api_key[:3]}: what `antiphon keys` "
+            "makes is for clients, and the server knows it already"
+        )
+    for key in signing_keys():
+        if len(key) < SHORTEST_CHARACTERS:
+            raise KeysWrong(f"{SIGNING_KEY_VARIABLE}: expected at least {SHORTEST_CHARACTERS} characters, got {len(key)}")
+    check_exposure(deployment.server, has_keys=api_key is not None or _may_have_keys(deployment))
+
+
+def credentials_of(deployment: Deployment, api_key: str | None, shared: KeyStore | None) -> Credentials:
+    """`shared`: the store, where several nodes share it; without one the keys are in a file."""
+    settings, own = deployment.server, signing_keys()
+    keys = ApiKeys(key_file(settings) if shared is None else shared, time.monotonic, time.time)
+    if shared is None or own:
+        signing: SigningKeys = OwnSigningKeys(own)
+    else:
+        signing = SharedSigningKeys(shared, time.monotonic, time.time)
+    return Credentials(api_key, keys, ClientSecrets(signing, time.time), exposed=is_exposed(settings))
+
+
+def key_file(settings: ServerSettings) -> KeyFile:
+    return KeyFile(Path(settings.keys_file) if settings.keys_file else usual_keys_file())
+
+
+def _may_have_keys(deployment: Deployment) -> bool:
+    """Those of a shared store are not looked for: a server that others can reach lets nobody in without one anyway."""
+    return deployment.store.is_shared or bool(asyncio.run(key_file(deployment.server).shelf(SHELF)))
