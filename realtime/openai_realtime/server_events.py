@@ -38,6 +38,14 @@ class SessionCreated(ServerEvent, frozen=True, kw_only=True, tag="session.create
     resync: Resync | UnsetType = UNSET
 
 
+class SessionQueued(ServerEvent, frozen=True, kw_only=True, tag="session.queued"):
+    """One of ours, told only to whoever asks for it (`?queue=events`), before there is a session: its place in the waiting room,
+    from 1, and how long it may take; null: nobody knows yet."""
+
+    position: int
+    estimate_s: float | None
+
+
 class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
     """`resume` is extra."""
 
