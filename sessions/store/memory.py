@@ -1,0 +1,21 @@
+"""The store of one process: without set-up, and gone with it."""
+
+from collections.abc import Callable
+
+from sessions.store.memory_admission import MemoryAdmission
+from sessions.store.memory_sessions import MemorySessions
+
+
+class MemoryStore(MemoryAdmission, MemorySessions):
+    """A Store. `now_us` is its clock: µs that never go back."""
+
+    def __init__(self, now_us: Callable[[], int], settle_s: float = 0.0) -> None:
+        incarnation = now_us()
+        MemoryAdmission.__init__(self, now_us, incarnation, settle_s)
+        MemorySessions.__init__(self, now_us, incarnation)
+
+    async def incarnation(self) -> int:
+        return self._life
+
+    async def close(self) -> None:
+        """Nothing is open."""
