@@ -12,7 +12,8 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.forwarded import CALLER
 from realtime.guard import guard
-from realtime.openai_realtime import endpoint
+from realtime.handed import ENDS, Ends
+from realtime.openai_realtime import client_secrets, endpoint
 from realtime.origins import allow_origin
 from realtime.rest.request_ids import new_id
 from realtime.webrtc import endpoint as calls
@@ -29,7 +30,10 @@ def build_app(context: AppContext) -> web.Application:
         client_max_size=context.settings.max_body_bytes,
     )
     app[CONTEXT] = context
-    app.add_routes([*health.routes(), *pages.routes(), *endpoint.routes(), *calls.routes(), *rest.routes()])
+    app[ENDS] = Ends()
+    app.add_routes(
+        [*health.routes(), *pages.routes(), *endpoint.routes(), *client_secrets.routes(), *calls.routes(), *rest.routes()]
+    )
     app.cleanup_ctx.extend((endpoint.run_sessions, calls.run_calls))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app

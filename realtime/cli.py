@@ -1,4 +1,4 @@
-"""`antiphon serve | talk | config | models | worker`."""
+"""`antiphon serve | talk | config | models | worker | nodes`."""
 
 import argparse
 import sys
@@ -10,8 +10,10 @@ from engines.configuration import ConfigurationError
 from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
-from realtime.commands import config, models, serve, worker
+from realtime.commands import config, models, nodes, serve, worker
 from realtime.exposure import ExposureRefused
+from realtime.front.control import NoFront
+from realtime.front.needs import NodesNeedStore
 from realtime.keys import KeysWrong
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
@@ -28,6 +30,8 @@ OPERATOR_ERRORS = (
     TurnSecretMissing,
     TlsError,
     CannotListen,
+    NodesNeedStore,
+    NoFront,
 )
 """What a person can put right: told in one sentence, without a traceback."""
 
@@ -40,7 +44,14 @@ class Command(Protocol):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: dict[str, Command] = {"serve": serve, "talk": talk, "config": config, "models": models, "worker": worker}
+COMMANDS: dict[str, Command] = {
+    "serve": serve,
+    "talk": talk,
+    "config": config,
+    "models": models,
+    "worker": worker,
+    "nodes": nodes,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -45,6 +45,8 @@ class AppContext:
     credentials: Credentials
     failed_attempts: FailedAttempts = field(default_factory=FailedAttempts)
     turn: Turn | None = None
+    call_prefix: str = "rtc"
+    """Of the ids of its calls; behind a front it names the node."""
 
 
 CONTEXT = web.AppKey("context", AppContext)

@@ -36,6 +36,10 @@ def report(statuses: Iterable[StageStatus], *, draining: bool, faults: Mapping[s
     return ReadyReport(state, stages, waiting, faults)
 
 
+def loading(statuses: Iterable[StageStatus]) -> list[StageStatus]:
+    return [status for status in statuses if status.state is StageState.LOADING]
+
+
 def check_open(context: AppContext) -> None:
     """Before a session: raises Refusal (503) while models load or when the server is about to end.
 
@@ -43,9 +47,8 @@ def check_open(context: AppContext) -> None:
     """
     if context.drain.begun:
         raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=RETRY_S)
-    loading = [status for status in context.stage_statuses() if status.state is StageState.LOADING]
-    if loading:
-        what = ", ".join(f"{status.stage} ({status.note})" if status.note else status.stage for status in loading)
+    if missing := loading(context.stage_statuses()):
+        what = ", ".join(f"{status.stage} ({status.note})" if status.note else status.stage for status in missing)
         raise Refusal(f"not ready, still loading: {what}", status=503, type=SERVER, code="not_ready", retry_after_s=RETRY_S)
 
 

@@ -22,13 +22,17 @@ class CannotListen(OSError):
 
 class Listener:
     def __init__(self, listening: socket.socket, certificate: Certificate | None) -> None:
-        self._socket = listening
+        self.socket = listening
         self._certificate = certificate
+
+    @property
+    def port(self) -> int:
+        return self.socket.getsockname()[1]
 
     @property
     def url(self) -> str:
         scheme = "http" if self._certificate is None else "https"
-        host, port = self._socket.getsockname()[:2]
+        host, port = self.socket.getsockname()[:2]
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def accept(self, runner: web.AppRunner) -> asyncio.Server:
@@ -37,10 +41,10 @@ class Listener:
             raise RuntimeError("set the runner up first")
         create = asyncio.get_running_loop().create_server
         if self._certificate is None:
-            return await create(runner.server, sock=self._socket, backlog=BACKLOG)
+            return await create(runner.server, sock=self.socket, backlog=BACKLOG)
         return await create(  # not an aiohttp site: that leaves a handshake a whole minute
             runner.server,
-            sock=self._socket,
+            sock=self.socket,
             backlog=BACKLOG,
             ssl=self._certificate.context,
             ssl_handshake_timeout=TLS_STEP_S,

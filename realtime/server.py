@@ -5,14 +5,15 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Protocol
 
 import uvloop
 from aiohttp import web
 
 from engines.deployment import GraphSettings, with_weights
+from engines.launching.supervision import Backoff
 from engines.logs import LogStyle
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
@@ -20,15 +21,18 @@ from realtime.app import build_app
 from realtime.catalogue import catalogue
 from realtime.context import AppContext
 from realtime.deployment import Deployment
+from realtime.health import loading
 from realtime.keys import check_keys, credentials_of
 from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
 from realtime.metrics import Metrics
+from realtime.place import Place, host_name
 from realtime.priority import CLOCK, ask_for_priority
 from realtime.progress import Progress
 from realtime.settings import ServerSettings
-from realtime.tls import Certificate, TlsError, own_certificate
+from realtime.signals import on_signals, renew_on_hang_up
+from realtime.tls import Certificate, own_certificate
 from realtime.webrtc.turn import configured_turn
 from sessions.manager import SessionManager
 from sessions.settings import SessionLimits
@@ -37,7 +41,7 @@ from sessions.voice_sessions import VoiceSessions
 log = logging.getLogger(__name__)
 
 FORCED_EXIT_CODE = 130
-STDIN = 0
+SWITCHING_PROTOCOLS = 101
 PHONEME_MODELS = {"piper_talker", "kokoro"}
 """These speak by way of the program espeak-ng."""
 
@@ -51,18 +55,19 @@ def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None])
     certificate = own_certificate(settings)
     with listen(settings.host, settings.port, certificate) as listener:
         graph = with_weights(deployment.graph)
-        _check_programs(graph)
+        check_programs(graph)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            _be_first(deployment.server)
-            runner.run(_serve(lambda: Gateway(deployment, graph, api_key, say), listener, certificate))
+            be_first(deployment.server)
+            place = Place(host=host_name(listener.port))
+            runner.run(_serve(lambda: Gateway(deployment, graph, api_key, say, place=place), listener, certificate))
 
 
-def _be_first(settings: ServerSettings) -> None:
+def be_first(settings: ServerSettings) -> None:
     if settings.realtime_priority and not ask_for_priority(CLOCK):
         log.info("the system gives no real-time priority: while its cores are busy, calls may lose slots")
 
 
-def _check_programs(graph: GraphSettings) -> None:
+def check_programs(graph: GraphSettings) -> None:
     """Raises EspeakMissing."""
     if PHONEME_MODELS & {stage.model for stage in graph.stages.values()}:
         find_espeak()
@@ -84,18 +89,53 @@ def now_us() -> int:
 
 async def _serve(make: "Callable[[], Gateway]", listener: Listener, certificate: Certificate | None) -> None:
     gateway = make()
-    _on_signals(gateway.context.drain.begin)
+    on_signals(gateway.context.drain.begin, end_at_once)
     if certificate is not None:
-        _renew_on_hang_up(certificate, gateway.context.drain.begin)
+        renew_on_hang_up(certificate, gateway.context.drain.begin)
     await gateway.serve(listener)
 
 
+def end_at_once() -> None:
+    """Workers end by themselves, as their stdin closes."""
+    os._exit(FORCED_EXIT_CODE)
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
+
+
+class Accepts(Protocol):
+    """Where connections come from: a socket of our own, or a front."""
+
+    @property
+    def url(self) -> str: ...
+
+    async def accept(self, runner: web.AppRunner) -> Closes:
+        """Connections go to `runner`, which is set up already, until the result is closed."""
+        ...
+
+
 class Gateway:
-    def __init__(self, deployment: Deployment, graph: GraphSettings, api_key: str | None, say: Callable[[str], None]) -> None:
+    """`on_change` is called when it may have become ready, or no longer is. `worker_backoff`: of starting its workers, and of
+    connecting to those that others run."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        graph: GraphSettings,
+        api_key: str | None,
+        say: Callable[[str], None],
+        *,
+        place: Place,
+        worker_backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
         self._say = say
-        self._progress = Progress(say, time.monotonic, on_ready=_settle_memory)
+        self._place = place
+        self._on_change = on_change
+        self._progress = Progress(say, time.monotonic, on_ready=settle_memory)
         self._metrics = Metrics()
-        self._runtime = Runtime(graph, logs=deployment.server.log_style, on_status=self._status_changed)
+        self._runtime = Runtime(graph, logs=deployment.server.log_style, on_status=self._status_changed, backoff=worker_backoff)
         self._media = self._media_client("media", deployment.server.log_style)
         self._call_media = self._media_client("calls", deployment.server.log_style, first=deployment.server.realtime_priority)
         self._starts: dict[str, int] = {}
@@ -115,12 +155,25 @@ class Gateway:
             faults=self._runtime.faults,
             credentials=credentials_of(deployment, api_key, None),
             turn=configured_turn(deployment.server.webrtc.turn),
+            call_prefix=place.call_prefix,
         )
 
-    async def serve(self, listener: Listener) -> None:
+    @property
+    def is_open(self) -> bool:
+        """It takes new sessions."""
+        return not self.context.drain.begun and not loading(self._runtime.stage_statuses())
+
+    @property
+    def sessions(self) -> int:
+        return len(self.context.seats.sessions())
+
+    async def serve(self, listener: Accepts) -> None:
         """Until the drain begins; returns when nothing is left."""
+        app = build_app(self.context)
+        if self._place.number is not None:
+            app.on_response_prepare.append(_end_with_this)
         runner = web.AppRunner(
-            build_app(self.context),
+            app,
             handler_cancellation=True,  # a client that disconnects aborts its work
             shutdown_timeout=self.context.settings.shutdown_s,
             access_log=None,  # its lines would show query strings, and tokens travel there
@@ -145,6 +198,7 @@ class Gateway:
     def _status_changed(self) -> None:
         if self.context.drain.begun:
             return
+        self._on_change()
         self._progress.update(self._runtime.stage_statuses())
         for worker in self._runtime.worker_statuses():
             for _ in range(worker.starts - self._starts.get(worker.worker, 1)):
@@ -163,39 +217,13 @@ async def _beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
             task.cancel()
 
 
-def _on_signals(stop: Callable[[], None]) -> None:
-    """The first signal asks to stop. A second SIGINT forces; workers then end by themselves, as their stdin closes."""
-    asked = False
-
-    def interrupt() -> None:
-        nonlocal asked
-        if asked:
-            os._exit(FORCED_EXIT_CODE)
-        asked = True
-        stop()
-
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    loop.add_signal_handler(signal.SIGTERM, stop)
+async def _end_with_this(_request: web.Request, response: web.StreamResponse) -> None:
+    """Signal handler: the next request on this connection may be for another node, and only the front knows for which."""
+    if response.status != SWITCHING_PROTOCOLS:
+        response.force_close()
 
 
-def _renew_on_hang_up(certificate: Certificate, stop: Callable[[], None]) -> None:
-    """SIGHUP asks for the renewed certificate, unless it says that the terminal this runs in is gone."""
-    in_terminal = os.isatty(STDIN)
-
-    def renew() -> None:
-        if in_terminal and not os.isatty(STDIN):
-            return stop()
-        try:
-            certificate.renew()
-            log.info("the certificate has been read again")
-        except TlsError as wrong:
-            log.error("the certificate stays as it was: %s", wrong)
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
-
-
-def _settle_memory() -> None:
+def settle_memory() -> None:
     """What start-up has made stays for good: no full collection walks it again."""
     gc.collect()
     gc.freeze()

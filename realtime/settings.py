@@ -50,6 +50,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A REST request whose body stops for this long before its end is refused."""
     send_timeout_s: float = 30.0
     """A client that takes none of what is sent to it for this long is let go."""
+    drain_s: float = 30.0
+    """How long sessions get to come to the end of what is being said, after a request to stop."""
     shutdown_s: float = 1.5
     """How long open connections get to end after a request to stop."""
     log_level: LogLevel = "info"
@@ -74,7 +76,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         _require(0 <= self.port <= 65_535, "port", "0 to 65535", self.port)
         for name in ("max_body_bytes", "max_message_bytes", "max_append_bytes", "outbox_events"):
             _require(_number(self, name) >= 1, name, "at least 1", _number(self, name))
-        for name in ("heartbeat_s", "receive_timeout_s", "send_timeout_s", "shutdown_s"):
+        for name in ("heartbeat_s", "receive_timeout_s", "send_timeout_s", "drain_s", "shutdown_s"):
             _require(_number(self, name) > 0, name, "more than 0", _number(self, name))
         _require(bool(self.tls_cert) or not self.tls_key, "tls_cert", "a file, as tls_key has one", self.tls_cert)
         _require(bool(self.tls_key) or not self.tls_cert, "tls_key", "a file, as tls_cert has one", self.tls_key)

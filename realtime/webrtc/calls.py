@@ -43,7 +43,7 @@ class Calls:
 
     async def open(self, offer: Offer, session: WireSession | Return, *, held: bool = False) -> tuple[str, str]:
         """The id of a new call, and the SDP answer to `offer`. Raises Refusal."""
-        call_id = new_id("rtc")
+        call_id = new_id(self._context.call_prefix)
         call = Call(self._context, call_id, offer, session, held=held)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
         self._calls[call_id] = _Running(call, task)

@@ -1,0 +1,60 @@
+"""The nodes of a server that runs with several: see how they are, take one away, start them anew one after the other."""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from realtime.deployment import DEFAULT_FILE, load
+from realtime.front.control import ask, control_path
+from realtime.front.messages import Answer, Drain, Look, Restart, ToFront
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--deployment", type=Path, default=DEFAULT_FILE, metavar="FILE", help="what runs (default: %(default)s)")
+    parser.add_argument("--port", type=int, help="port of the server (default: the deployment's, 8080)")
+    orders = parser.add_subparsers(dest="order", metavar="ORDER")
+    orders.add_parser("status", help="how they are (the default)")
+    drain = orders.add_parser("drain", help="move the sessions of one to the others and end it, until it is restarted")
+    drain.add_argument("node", metavar="NODE")
+    restart = orders.add_parser("restart", help="one after the other, or one alone: drained, started anew, ready")
+    restart.add_argument("node", metavar="NODE", nargs="?", default="")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Exit code 1 when the order was not carried out."""
+    port = arguments.port or load(arguments.deployment).server.port
+    return asyncio.run(_ordered(control_path(port), _order(arguments)))
+
+
+def _order(arguments: argparse.Namespace) -> ToFront:
+    match arguments.order:
+        case "drain":
+            return Drain(arguments.node)
+        case "restart":
+            return Restart(arguments.node)
+        case _:
+            return Look()
+
+
+async def _ordered(path: Path, order: ToFront) -> int:
+    async for answer in ask(path, order):
+        if answer.said:
+            _say(answer.said)
+        if answer.fault:
+            sys.stderr.write(f"antiphon: {answer.fault}\n")
+            return 1
+        if answer.done:
+            _show(answer)
+    return 0
+
+
+def _show(answer: Answer) -> None:
+    for node in answer.nodes:
+        state = "draining" if node.draining else "ready" if node.ready else "away" if not node.pid else "loading"
+        _say(f"{node.node:<32} {state:<9} {node.sessions:>4} sessions, process {node.pid or '-'}, start {node.starts}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

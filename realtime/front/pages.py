@@ -1,0 +1,77 @@
+"""What the front answers itself: how it and its nodes are, and that no node can serve."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from realtime.errors import SERVER, Refusal, funnel
+from realtime.front.handover import Handover
+from realtime.front.messages import Told
+from realtime.front.node_metrics import of_all
+from realtime.front.supervised_node import SupervisedNode
+from realtime.handed import ENDS, Ends
+from realtime.health import RETRY_S, ReadyReport
+from realtime.origins import screen
+from realtime.settings import ServerSettings
+
+PATHS = frozenset(("/healthz", "/readyz", "/metrics"))
+"""Asked of the front, for all nodes."""
+SHUTDOWN_S = 1.0
+
+
+class FrontReport(msgspec.Struct, frozen=True):
+    """As that of a server without a front; ready when any node is. `nodes` by name."""
+
+    status: str
+    nodes: dict[str, Told]
+    workers: ReadyReport
+
+
+class Pages:
+    """`async with Pages(…).served() as taker`: takes connections like a node. `workers` tells how the shared workers are."""
+
+    def __init__(self, settings: ServerSettings, nodes: Sequence[SupervisedNode], workers: Callable[[], ReadyReport]) -> None:
+        self._settings = settings
+        self._nodes = nodes
+        self._workers = workers
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[Handover]:
+        app = web.Application(middlewares=[funnel, self._screen])
+        app[ENDS] = Ends()
+        app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)])
+        app.add_routes([web.get("/metrics", self._metrics), web.route("*", "/{path:.*}", self._nobody)])
+        runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_S, access_log=None)
+        await runner.setup()
+        try:
+            yield Handover(runner, app[ENDS])
+        finally:
+            await runner.cleanup()
+
+    @web.middleware
+    async def _screen(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        screen(request, self._settings)
+        response = await handler(request)
+        response.force_close()  # the next request may be for a node
+        return response
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        return web.Response(text="OK")
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        workers = self._workers()
+        ready = any(node.is_ready for node in self._nodes)
+        status = "ready" if ready else "loading" if workers.status == "ready" else workers.status
+        body = msgspec.json.encode(FrontReport(status, {node.name: node.told() for node in self._nodes}, workers))
+        return web.Response(status=200 if ready else 503, body=body, content_type="application/json")
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        text = await of_all({node.name: node for node in self._nodes if node.is_there})
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _nobody(self, _request: web.Request) -> web.Response:
+        raise Refusal("no node is ready; try again soon", status=503, type=SERVER, code="not_ready", retry_after_s=RETRY_S)
