@@ -79,8 +79,8 @@ class Unauthorized(Refusal):
 
 
 class Forbidden(Refusal):
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message, status=403, code=code, type="permission_error")
+    def __init__(self, message: str, *, code: str, field: str | None = None) -> None:
+        super().__init__(message, status=403, code=code, field=field, type="permission_error")
 
 
 class Invalid(Refusal):

@@ -10,7 +10,7 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, ErrorBody, Refusal
 from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection
-from realtime.openai_realtime.opening import check_query, default_session, not_held
+from realtime.openai_realtime.opening import beginning, check_query, not_held
 from realtime.openai_realtime.server_events import Error, EventEncoder
 from realtime.openai_realtime.web_socket import WebSocketWire
 from realtime.openai_realtime.wire import Ended
@@ -81,8 +81,9 @@ async def _attachment(context: AppContext, request: web.Request, socket: web.Web
     """Whoever comes back in vain hears so before the upgrade, as Refusal; a full server says so after it, as SeatRefused."""
     sessions, token = context.voice_sessions, request.query.get("resume")
     if token is None:
+        config = beginning(request, context).config
         await _upgrade(request, socket)
-        async with sessions.open(default_session(context).config) as attached:
+        async with sessions.open(config) as attached:
             log.info("session opened")
             yield attached
         return

@@ -7,8 +7,10 @@ from aiohttp import hdrs, web
 
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import Refusal, shown
+from realtime.guard import PRINCIPAL
 from realtime.health import check_open
-from realtime.openai_realtime.opening import check_query, default_session
+from realtime.openai_realtime.opening import beginning, check_query
+from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.webrtc.call import Return
 from realtime.webrtc.call_body import SDP, read_call_body, read_fragment_body
@@ -59,7 +61,7 @@ async def create(request: web.Request) -> web.Response:
     check_open(context)
     body = await read_call_body(request)
     offer = read_offer(body.sdp)
-    config, token = apply(_beginning(context, offer), body.session, context.catalogue), request.query.get("resume")
+    config, token = apply(_beginning(request, offer), body.session, context.catalogue), request.query.get("resume")
     session = config if token is None else Return(token, body.session)
     call_id, answer = await request.app[CALLS].open(offer, session, held=request.query.get("hold") == "1")
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
@@ -82,10 +84,10 @@ async def hang_up(request: web.Request) -> web.Response:
     return web.Response()
 
 
-def _beginning(context: AppContext, offer: Offer) -> WireSession:
+def _beginning(request: web.Request, offer: Offer) -> WireSession:
     """A client that does not listen (WHIP) is answered in text, unless it asks otherwise: nobody would hear the sound."""
-    session = default_session(context)
-    if offer.direction in ("recvonly", "inactive"):
+    session, fixed = beginning(request, request.app[CONTEXT]), fixed_by(request[PRINCIPAL])
+    if offer.direction in ("recvonly", "inactive") and fixed.output_modalities is None:
         return msgspec.structs.replace(session, config=msgspec.structs.replace(session.config, modality="text"))
     return session
 
