@@ -1,5 +1,6 @@
 """One session as the memory store has it: what a Function does to one slot, in plain Python. Times are µs of the store."""
 
+import hmac
 from collections import deque
 from collections.abc import Iterator, Mapping
 
@@ -57,14 +58,15 @@ class HeldSession(msgspec.Struct):
             self.detached_us = now_us
         self.record = msgspec.structs.replace(self.record, state=state)
 
-    def use(self, token: bytes) -> bool:
-        """The client has this token: those before are void. False: it is not valid."""
-        if token != self.known and token not in self.offered:
-            return False
+    def is_valid(self, token: bytes) -> bool:
+        known = any(hmac.compare_digest(token, valid) for valid in (self.known, *self.offered))
+        return known and token != b""
+
+    def use(self, token: bytes) -> None:
+        """A valid token: those before it are void."""
         if token != self.known:
             self.known = token
             self.offered.clear()
-        return True
 
     def apply(self, write: Write, now_us: int) -> None:
         """Raises InputsFull."""
@@ -126,7 +128,7 @@ class HeldSession(msgspec.Struct):
             if event_id not in self.results:
                 self.results[event_id] = (now_us, result)
                 self.result_bytes += len(result)
-        while len(self.results) > limits.RESULTS or self.result_bytes > limits.RESULT_BYTES:
+        while len(self.results) > limits.MOST_RESULTS or self.result_bytes > limits.RESULT_BYTES:
             self._drop_result(next(iter(self.results)))
 
     def result(self, event_id: str, now_us: int) -> bytes | None:

@@ -7,7 +7,7 @@ from sessions.states import State
 from sessions.store.held_session import NEVER_WHOLE, HeldSession
 from sessions.store.interface import Fenced, UnknownSession
 from sessions.store.records import Claimed, Fence, Kept, Listed, Missed, OwnedBy, Owner, SessionRecord, Write
-from sessions.store.session_limits import check_write, checked_id
+from sessions.store.session_limits import check_record, check_write, checked_id
 
 OVER = frozenset({State.CLOSING, State.CLOSED, State.FAILED, State.EXPIRED})
 """Nobody comes back to these."""
@@ -27,7 +27,8 @@ class MemorySessions:
     # ── ownership
 
     async def open(self, record: SessionRecord, node: str, lease_s: float, token: bytes) -> Fence:
-        known = self._living(checked_id(record.session_id))
+        check_record(record)
+        known = self._living(record.session_id)
         if known is None:
             return self._begin(record, node, lease_s, token, Fence(0, 0)).fence
         if (known.node, known.first_token, known.fence) != (node, token, known.opening):
@@ -36,7 +37,8 @@ class MemorySessions:
         return known.fence
 
     async def restore(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> Fence:
-        known = self._living(checked_id(record.session_id))
+        check_record(record)
+        known = self._living(record.session_id)
         if known is not None and known.fence > above:
             if (known.node, known.first_token, known.fence) != (node, token, known.opening):
                 raise Fenced(record.session_id, above)
@@ -50,7 +52,7 @@ class MemorySessions:
         self, session_id: str, node: str, lease_s: float, token: bytes, offer: bytes, *, above: Fence | None = None
     ) -> Claimed | OwnedBy | None:
         held = self._living(session_id)
-        if held is None or held.record.state in OVER or (token != held.known and token not in held.offered):
+        if held is None or held.record.state in OVER or not held.is_valid(token):
             return None
         now_us = self._now_us()
         if held.node not in ("", node) and held.leased_until_us > now_us:
@@ -66,7 +68,9 @@ class MemorySessions:
         return Claimed(record=held.seen(now_us), fence=held.fence, seq=held.seq, moved=held.last_moved)
 
     async def delivered(self, session_id: str, fence: Fence, token: bytes) -> None:
-        self._owned(session_id, fence).use(token)
+        held = self._owned(session_id, fence)
+        if held.is_valid(token):
+            held.use(token)
 
     async def renew_owned(self, owned: Mapping[str, Fence], lease_s: float) -> Mapping[str, bool]:
         return {session_id: self._renew(session_id, fence, lease_s) for session_id, fence in owned.items()}

@@ -2,7 +2,7 @@
 
 import re
 
-from sessions.store.records import Write
+from sessions.store.records import SessionRecord, Write
 
 OFFERED_TOKENS = 16
 """Overflow policy `latest`: only a client that has come back so often without an answer knows the oldest."""
@@ -12,7 +12,7 @@ JOURNAL_WINDOW_S = 60
 """Overflow policy of all three: the oldest go, and `missed` says that it is not complete."""
 INPUT_BYTES = 4 << 20
 """Since the last snapshot: 87 s of 24 kHz PCM. Overflow policy `refuse`: who writes takes a snapshot first."""
-RESULTS = 256
+MOST_RESULTS = 256
 RESULT_BYTES = 1 << 20
 RESULT_WINDOW_S = 60
 """Overflow policy of all three: the oldest go."""
@@ -26,6 +26,13 @@ def checked_id(session_id: str) -> str:
     if not _ID.fullmatch(session_id):
         raise ValueError(f"session id: expected 1 to 64 of A-Z a-z 0-9 _ -, got {session_id[:80]!r}")
     return session_id
+
+
+def check_record(record: SessionRecord) -> None:
+    """Raises ValueError."""
+    checked_id(record.session_id)
+    if "\0" in record.tenant:
+        raise ValueError(f"tenant: expected a name without NUL, got {record.tenant[:80]!r}")
 
 
 def check_write(write: Write) -> None:

@@ -1,0 +1,68 @@
+"""The store that a URL names."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from redis.asyncio.connection import Connection, ConnectionPool, SSLConnection
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.backoff import NoBackoff
+
+from sessions.store.connection import TIMEOUT_S, StoreConnection
+from sessions.store.library import Library, library
+from sessions.store.servers import ClusterServers, OneServer, Place, Servers
+from sessions.store.url import Address
+
+SENTINEL_TIMEOUT_S = 0.5
+"""They are asked one after the other, within the time that a call has."""
+
+
+@asynccontextmanager
+async def connected(
+    address: Address, functions: Library | None = None, timeout_s: float = TIMEOUT_S
+) -> AsyncGenerator[StoreConnection]:
+    """Raises StoreDown when nobody is there."""
+    connection = StoreConnection(_servers(address, timeout_s), functions or library(), timeout_s)
+    try:
+        await connection.open()
+        yield connection
+    finally:
+        await connection.close()
+
+
+def _servers(address: Address, timeout_s: float) -> Servers:
+    if address.kind == "cluster":
+        return ClusterServers(partial(_pool, address, timeout_s), address.places)
+    make = _sentinel_pool if address.kind == "sentinel" else _pool
+    return OneServer(partial(make, address, timeout_s), address.places[0])
+
+
+def _pool(address: Address, timeout_s: float, place: Place, reads_block: bool) -> ConnectionPool:
+    kind = SSLConnection if address.with_tls else Connection
+    return ConnectionPool(kind, host=place[0], port=place[1], **_options(address, timeout_s, reads_block))
+
+
+def _sentinel_pool(address: Address, timeout_s: float, place: Place, reads_block: bool) -> ConnectionPool:
+    patience = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S, **_tls(address)}
+    sentinel = Sentinel(address.places, sentinel_kwargs=patience)
+    options = _options(address, timeout_s, reads_block)
+    return SentinelConnectionPool(address.service, sentinel, ssl=address.with_tls, **options)
+
+
+def _options(address: Address, timeout_s: float, reads_block: bool) -> dict[str, Any]:
+    return {
+        "db": address.database,
+        "username": address.user,
+        "password": address.password,
+        "socket_timeout": None if reads_block else timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "retry": Retry(NoBackoff(), 0),  # the lane tries again
+        "protocol": 2,
+        **({"ssl_ca_certs": address.ca} if address.ca else {}),
+    }
+
+
+def _tls(address: Address) -> dict[str, Any]:
+    return {"ssl": address.with_tls, "ssl_ca_certs": address.ca}

@@ -1,0 +1,74 @@
+"""What Redis raises, as sessions see it. The words are ours: those of a library could show what was sent, or a password."""
+
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthenticationWrongNumberOfArgsError,
+    BusyLoadingError,
+    ClusterDownError,
+    ConnectionError,
+    MasterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+    TryAgainError,
+)
+
+from sessions.store.interface import StoreDown
+from sessions.store.wire import Failure
+
+_REASONS: tuple[tuple[type[Exception], str, float], ...] = (
+    (BusyLoadingError, "it is loading its data", 1.0),
+    (AuthenticationError, "it does not take the user and password of its URL", 5.0),
+    (AuthenticationWrongNumberOfArgsError, "it does not take the user and password of its URL", 5.0),
+    (NoPermissionError, "its user may not call Functions", 5.0),
+    (ReadOnlyError, "it is a replica, and takes no writes", 1.0),
+    (OutOfMemoryError, "it is out of memory (maxmemory)", 5.0),
+    (MasterDownError, "it is a replica that has lost its primary", 1.0),
+    (ClusterDownError, "the cluster is down", 1.0),
+    (TryAgainError, "the slot is being moved", 1.0),
+    (TimeoutError, "it does not answer", 1.0),
+    (ConnectionError, "it cannot be reached", 1.0),
+    (OSError, "it cannot be reached", 1.0),
+)
+_REPLIES = {
+    "NOREPLICAS": "too few replicas are connected",
+    "NOAUTH": "it wants a user and a password, and its URL has none",
+    "BUSY": "it is busy with a script",
+    "MISCONF": "it cannot write to its disk",
+    "UNKILLABLE": "it is busy with a script",
+}
+"""By the first word of those that the library has no type for."""
+_MISSING_FUNCTION = "Function not found"
+
+
+def store_down(error: Failure) -> StoreDown | None:
+    """None: it is no failure of the store but a mistake of ours."""
+    for kind, why, retry_after_s in _REASONS:
+        if isinstance(error, kind):
+            return StoreDown(why, retry_after_s)
+    why = _REPLIES.get(str(error).split(" ", 1)[0])
+    return None if why is None else StoreDown(why, 1.0)
+
+
+def described(error: Failure) -> StoreDown:
+    """Of a server that was asked for something where no mistake of ours is possible; an unknown reply is told as it came."""
+    return store_down(error) or StoreDown(str(error)[:200], 5.0)
+
+
+def is_missing_function(error: Failure) -> bool:
+    return isinstance(error, ResponseError) and _MISSING_FUNCTION in str(error)
+
+
+def is_lost(error: Failure) -> bool:
+    """The server is gone, or has become a replica: the connection is new the next time, perhaps to another server."""
+    gone = isinstance(error, ConnectionError | TimeoutError | OSError | ReadOnlyError)
+    return gone and not isinstance(error, BusyLoadingError | AuthenticationError)
+
+
+def may_be_tried_again(error: Failure) -> bool:
+    """At once, and with success. What was not answered in time has used up the time of its caller."""
+    lost = is_lost(error) and not isinstance(error, TimeoutError)
+    return lost or isinstance(error, AskError | TryAgainError) or is_missing_function(error)

@@ -1,0 +1,113 @@
+"""Where the keys are: one server (also the one that Sentinel names), or the primaries of a Cluster, by slot."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias, cast
+
+import msgspec
+from redis.asyncio.connection import ConnectionPool
+from redis.crc import key_slot
+from redis.exceptions import AskError, ClusterDownError, RedisError
+
+from sessions.store.wire import Failure, Reply, Wire
+
+Place: TypeAlias = tuple[str, int]
+"""Host and port."""
+MakePool: TypeAlias = Callable[[Place, bool], ConnectionPool]
+
+
+class Servers(Protocol):
+    def place(self, key: str) -> Place:
+        """Raises ClusterDownError when nobody has its slot."""
+        ...
+
+    def primaries(self) -> Sequence[Place]: ...
+
+    def wire(self, place: Place, *, reads_block: bool = False) -> Wire:
+        """A new one. `reads_block`: without a limit to how long an answer may take."""
+        ...
+
+    async def look(self) -> None:
+        """Where they are now. Raises what Redis raises when nobody can tell."""
+        ...
+
+
+class OneServer:
+    """`place` is anything where Sentinel chooses the server."""
+
+    def __init__(self, pool: MakePool, place: Place) -> None:
+        self._pool = pool
+        self._place = place
+
+    def place(self, key: str) -> Place:
+        return self._place
+
+    def primaries(self) -> Sequence[Place]:
+        return (self._place,)
+
+    def wire(self, place: Place, *, reads_block: bool = False) -> Wire:
+        return Wire(self._pool(place, reads_block))
+
+    async def look(self) -> None:
+        """Each new connection finds it by itself."""
+
+
+def asked_place(error: AskError) -> Place:
+    """Where the slot is being moved to."""
+    return cast(Place, error.node_addr)  # pyright: ignore[reportUnknownMemberType]  untyped
+
+
+class ClusterServers:
+    """`seeds` are asked when none of those known answers."""
+
+    def __init__(self, pool: MakePool, seeds: Sequence[Place]) -> None:
+        self._pool = pool
+        self._seeds = tuple(seeds)
+        self._slots: Mapping[int, Place] = {}
+
+    def place(self, key: str) -> Place:
+        place = self._slots.get(key_slot(key.encode()))
+        if place is None:
+            raise ClusterDownError(f"no primary has the slot of {key[:80]!r}")
+        return place
+
+    def primaries(self) -> Sequence[Place]:
+        return tuple(dict.fromkeys(self._slots.values()))
+
+    def wire(self, place: Place, *, reads_block: bool = False) -> Wire:
+        return Wire(self._pool(place, reads_block))
+
+    async def look(self) -> None:
+        failure: Failure = ClusterDownError("no server of the cluster is known")
+        for place in dict.fromkeys((*self.primaries(), *self._seeds)):
+            wire = self.wire(place)
+            try:
+                self._slots = _slots(await wire.ask("CLUSTER", "SLOTS"), place)
+            except (RedisError, OSError) as error:
+                failure = error
+            else:
+                return
+            finally:
+                await wire.close()
+        raise failure
+
+
+class _Server(msgspec.Struct, array_like=True):
+    host: bytes | None
+    port: int
+
+
+class _Range(msgspec.Struct, array_like=True):
+    """Of slots, in the reply to CLUSTER SLOTS; its replicas follow."""
+
+    first: int
+    last: int
+    primary: _Server
+
+
+def _slots(reply: Reply, asked: Place) -> Mapping[int, Place]:
+    slots: dict[int, Place] = {}
+    for found in msgspec.convert(reply, list[_Range]):
+        # a server that does not know its own address leaves it empty
+        host = found.primary.host.decode() if found.primary.host else asked[0]
+        slots.update(dict.fromkeys(range(found.first, found.last + 1), (host, found.primary.port)))
+    return slots
