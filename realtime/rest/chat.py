@@ -8,6 +8,7 @@ from aiohttp import web
 from msgspec import UNSET
 
 from realtime.context import CONTEXT, AppContext
+from realtime.guard import check_allowed
 from realtime.media.job import MediaJob
 from realtime.rest.body import read_json
 from realtime.rest.chat_answer import ChatAnswer, answer_chat
@@ -20,6 +21,7 @@ from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import RATE_HZ, check_model
 from realtime.together import together
+from sessions.seats import REQUEST
 
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:
@@ -28,6 +30,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
         body = await read_json(request, ChatBody)
         watch.restart()
         check_model(context.catalogue.chat, body.model, "chat")
+        check_allowed(request, REQUEST, body.model)
         check(body)
         spoken = spoken_answer(body, context.catalogue)
         talk = await conversation(context, body.messages, watch)

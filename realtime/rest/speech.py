@@ -10,6 +10,7 @@ from engines.requests import Request, RequestStream
 from realtime.blank import is_blank
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import Invalid
+from realtime.guard import check_allowed
 from realtime.media.formats import CONTENT_TYPES, FORMATS, AudioFormat
 from realtime.media.job import MediaJob
 from realtime.rest.body import read_json
@@ -19,6 +20,7 @@ from realtime.rest.sending import Outgoing
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import RATE_HZ, Voice, VoiceField, speaking_voice
 from realtime.together import together
+from sessions.seats import REQUEST
 
 MAX_INPUT_CHARACTERS = 4096
 """OpenAI's limit."""
@@ -41,6 +43,7 @@ async def create_speech(request: web.Request) -> web.StreamResponse:
         body = await read_json(request, SpeechBody)
         watch.restart()
         voice = speaking_voice(context.catalogue, body.model, body.voice)
+        check_allowed(request, REQUEST, body.model)
         format = _checked(body)
         with media_faults("response_format"):
             return await _speak(request, context, body, voice, format, watch)

@@ -9,12 +9,14 @@ from aiohttp import web
 from engines.messages.to_worker import ServiceClass
 from realtime.context import CONTEXT
 from realtime.errors import Invalid, Refusal
+from realtime.guard import check_allowed
 from realtime.rest.media_faults import media_faults
 from realtime.rest.recognition import EAR_RATE_HZ, Heard, recognise
 from realtime.rest.stopwatch import measured, server_timing
 from realtime.rest.upload_form import UploadForm
 from realtime.rest.voices import check_model
 from sessions.events import AnswerTiming
+from sessions.seats import REQUEST
 
 RESPONSE_FORMATS = ("json", "text")
 
@@ -48,6 +50,7 @@ async def create_transcription(request: web.Request) -> web.StreamResponse:
             form = _checked(sent.fields)
             watch.restart()
             check_model(context.catalogue.transcription, form.model, "transcription")
+            check_allowed(request, REQUEST, form.model)
             heard = await recognise(context, upload, form.language, ServiceClass.BATCH, watch)
             watch.add_audio(heard.seconds)
             return _answer(form, heard, watch.timing())

@@ -10,12 +10,14 @@ from realtime.errors import Refusal, shown
 from realtime.openai_realtime.session_config import WireSession
 from realtime.webrtc.call import Call, Return
 from realtime.webrtc.offer import Offer
+from sessions.identity import Principal
 from sessions.voice_sessions import new_id
 
 
 class _Running(NamedTuple):
     call: Call
     task: asyncio.Task[None]
+    tenant: str
 
 
 class Calls:
@@ -41,22 +43,24 @@ class Calls:
                 task.cancel()
             await asyncio.gather(*stuck, return_exceptions=True)
 
-    async def open(self, offer: Offer, session: WireSession | Return, *, held: bool = False) -> tuple[str, str]:
-        """The id of a new call, and the SDP answer to `offer`. Raises Refusal."""
+    async def open(
+        self, offer: Offer, session: WireSession | Return, principal: Principal, *, held: bool = False
+    ) -> tuple[str, str]:
+        """The id of a new call of `principal`, and the SDP answer to `offer`. Raises Refusal."""
         call_id = new_id(self._context.call_prefix)
         call = Call(self._context, call_id, offer, session, held=held)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
-        self._calls[call_id] = _Running(call, task)
+        self._calls[call_id] = _Running(call, task, principal.tenant)
         task.add_done_callback(lambda _: self._calls.pop(call_id))
         return call_id, await call.answer
 
-    def find(self, call_id: str) -> Call:
-        """Raises Refusal (404)."""
-        return self._running(call_id).call
+    def find(self, call_id: str, principal: Principal) -> Call:
+        """Raises Refusal (404), also for a call of another tenant."""
+        return self._running(call_id, principal).call
 
-    async def hang_up(self, call_id: str) -> None:
+    async def hang_up(self, call_id: str, principal: Principal) -> None:
         """Returns when nothing is left of the call, so that its seat is free. Raises Refusal (404)."""
-        running = self._running(call_id)
+        running = self._running(call_id, principal)
         running.call.hang_up()
         await asyncio.wait({running.task})
 
@@ -68,9 +72,9 @@ class Calls:
         finally:
             self._context.metrics.calls_active.dec()
 
-    def _running(self, call_id: str) -> _Running:
+    def _running(self, call_id: str, principal: Principal) -> _Running:
         running = self._calls.get(call_id)
-        if running is None:
+        if running is None or not principal.sees(running.tenant):
             message = f"call: expected one that goes on, got {shown(call_id)}"
             raise Refusal(message, status=404, code="call_not_found")
         return running

@@ -63,7 +63,7 @@ async def create(request: web.Request) -> web.Response:
     offer = read_offer(body.sdp)
     config, token = apply(_beginning(request, offer), body.session, context.catalogue), request.query.get("resume")
     session = config if token is None else Return(token, body.session)
-    call_id, answer = await request.app[CALLS].open(offer, session, held=request.query.get("hold") == "1")
+    call_id, answer = await request.app[CALLS].open(offer, session, request[PRINCIPAL], held=request.query.get("hold") == "1")
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)
     _link_servers(response, context)
@@ -72,7 +72,7 @@ async def create(request: web.Request) -> web.Response:
 
 async def trickle(request: web.Request) -> web.Response:
     call_id = request.match_info["call_id"]
-    call = request.app[CALLS].find(call_id)
+    call = request.app[CALLS].find(call_id, request[PRINCIPAL])
     body = await read_fragment_body(request)
     _check_match(request, _entity_tag(call_id))
     await call.trickle(read_fragment(body))
@@ -80,7 +80,7 @@ async def trickle(request: web.Request) -> web.Response:
 
 
 async def hang_up(request: web.Request) -> web.Response:
-    await request.app[CALLS].hang_up(request.match_info["call_id"])
+    await request.app[CALLS].hang_up(request.match_info["call_id"], request[PRINCIPAL])
     return web.Response()
 
 

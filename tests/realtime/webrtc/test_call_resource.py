@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fakes.doors import Door
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import tone
 from fakes.rtc_client import RtcClient
@@ -15,6 +16,7 @@ from realtime.media.opus_frames import OPUS_SILENCE
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import TurnSettings, WebRtcSettings
 from realtime.webrtc.turn import Turn
+from sessions.key_ring import Grant
 
 # pyright: reportPrivateUsage=false
 
@@ -211,4 +213,28 @@ async def test_a_whip_client_feeds_sound_in_and_its_answers_are_not_heard(serve_
         async with edge.http.delete(edge.url + location, headers=bearer) as response:
             assert response.status == 200
         await asyncio.wait_for(client.closed.wait(), 5)
+    await edge.idle()
+
+
+async def test_a_call_is_its_tenants_alone(serve_edge: ServeEdge, media: MediaClient) -> None:
+    door = Door("key")
+    theirs = {"Authorization": f"Bearer {(await door.ring.create(Grant(tenant='acme'))).text}"}
+    ours = {"Authorization": f"Bearer {(await door.ring.create(Grant(tenant='default'))).text}"}
+    edge = await serve_edge(call_media=media, door=door)
+    async with RtcClient() as client:
+        key = {"Authorization": "Bearer key"}
+        async with edge.http.post(edge.url + PATH, data=await client.offer(), headers=SDP | key) as response:
+            await client.accept(await response.text())
+            location, tag = response.headers["Location"], response.headers["ETag"]
+        fragment = FRAGMENT | {"If-Match": tag}
+        for method, path, headers in (
+            ("PATCH", location, fragment),
+            ("DELETE", location, {}),
+            ("POST", location + "/hangup", {}),
+        ):
+            async with edge.http.request(method, edge.url + path, headers=headers | theirs) as response:
+                said = (await response.json())["error"]
+            assert (response.status, said["code"]) == (404, "call_not_found")
+        async with edge.http.delete(edge.url + location, headers=ours) as response:
+            assert response.status == 200
     await edge.idle()

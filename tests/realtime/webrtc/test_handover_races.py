@@ -20,6 +20,7 @@ from realtime.webrtc.calls import Calls
 from realtime.webrtc.offer import Offer, read_offer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import WebRtcSettings
+from sessions.identity import LOCAL
 from sessions.settings import VoiceSettings
 from strict_client import alive
 
@@ -152,7 +153,7 @@ async def test_a_server_that_stops_does_not_wait_for_an_answer(edge: Edge, gathe
     async with RtcClient() as client:
         offer = read_offer(await client.offer())
         async with calls:
-            opening = asyncio.create_task(calls.open(offer, default_session(edge.context)))
+            opening = asyncio.create_task(calls.open(offer, default_session(edge.context), LOCAL))
             await gathering.begun.wait()
         with pytest.raises(Refusal) as refused:
             await opening
