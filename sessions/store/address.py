@@ -1,6 +1,7 @@
 """The store that a URL names."""
 
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -11,12 +12,31 @@ from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from sessions.store.connection import TIMEOUT_S, StoreConnection
+from sessions.store.interface import Store
 from sessions.store.library import Library, library
+from sessions.store.memory import MemoryStore
 from sessions.store.servers import ClusterServers, OneServer, Place, Servers
-from sessions.store.url import Address
+from sessions.store.url import Address, BadAddress, parse
 
 SENTINEL_TIMEOUT_S = 0.5
 """They are asked one after the other, within the time that a call has."""
+
+
+@asynccontextmanager
+async def open_store(url: str, settle_s: float) -> AsyncGenerator[Store]:
+    """Raises BadAddress, and StoreDown when nobody is there. `settle_s`: how long nodes that live may register what they hold
+    after the store has lost its data."""
+    address = parse(url)
+    if address.kind == "memory":
+        yield MemoryStore(_steady_us(), 0.0)
+        return
+    raise BadAddress("scheme", "memory://", address.scheme)
+
+
+def _steady_us() -> Callable[[], int]:
+    """The time of day, as it goes on from now whatever is done to the clock."""
+    ahead_ns = time.time_ns() - time.monotonic_ns()
+    return lambda: (time.monotonic_ns() + ahead_ns) // 1000
 
 
 @asynccontextmanager
