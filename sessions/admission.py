@@ -194,8 +194,7 @@ class Admission:
                 await news.offered.wait()
 
     async def _give_back(self, session_id: str) -> None:
-        """Goes on when its caller is cancelled."""
-        await asyncio.shield(self._node.spawn(self._release(session_id)))
+        await self._node.say(self._release(session_id))
 
     async def _release(self, session_id: str) -> None:
         # When the store is down: its count of this node's tickets is wrong then, which the next announcement puts right.

@@ -88,20 +88,24 @@ class Node:
         self._listeners: list[Callable[[Order], None]] = []
         self._announcing = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._tasks: asyncio.TaskGroup | None = None
+        self._last_words: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """A store that is down is waited for, not complained of. Leaving ends the node's leases."""
-        async with asyncio.TaskGroup() as self._tasks:
-            await self._try(self._announce)
-            work = [self._tasks.create_task(each) for each in (self._keep_renewing(), self._tell_changes(), self._listen())]
-            try:
-                yield
-            finally:
-                for task in work:
-                    task.cancel()
-        await self._try(self._leave)
+        await self._try(self._announce)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                work = [tasks.create_task(each) for each in (self._keep_renewing(), self._tell_changes(), self._listen())]
+                try:
+                    yield
+                finally:
+                    for task in work:
+                        task.cancel()
+        finally:
+            if self._last_words:
+                await asyncio.wait(self._last_words)
+            await self._try(self._leave)
 
     @property
     def lease_left_s(self) -> float:
@@ -162,11 +166,12 @@ class Node:
     def let_go(self, session_id: str) -> None:
         self._held.pop(session_id, None)
 
-    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """For what has to be said to the store even when whoever began it is cancelled."""
-        if self._tasks is None:
-            raise RuntimeError("the node does not run")
-        return self._tasks.create_task(work)
+    async def say(self, word: Coroutine[None, None, None]) -> None:
+        """To the store, also when whoever says it is cancelled."""
+        task = asyncio.create_task(word)
+        self._last_words.add(task)
+        task.add_done_callback(self._last_words.discard)
+        await asyncio.shield(task)
 
     async def _keep_renewing(self) -> None:
         while True:

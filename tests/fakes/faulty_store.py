@@ -35,6 +35,10 @@ class FaultyStore:
         self.let_on = asyncio.Event()
         self._store = store
 
+    def connect(self, store: AdmissionStore) -> None:
+        """To another one, from now on."""
+        self._store = store
+
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:
         return await self._pass("announce", lambda: self._store.announce(node, tickets))
 
