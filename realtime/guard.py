@@ -19,6 +19,7 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 KEY_SCHEMES = ("bearer", "api-key")
 """The second is what robots' clients say."""
 _SCOPES: dict[str, frozenset[Scope]] = {
+    "/v1/admin/sessions": frozenset((Scope.ADMIN, Scope.SESSIONS)),
     "/v1/admin/": frozenset((Scope.ADMIN,)),
     "/v1/realtime": frozenset((Scope.SESSIONS,)),
     "/v1/models": frozenset((Scope.SESSIONS, Scope.REST)),

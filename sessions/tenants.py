@@ -39,6 +39,10 @@ class Tenants:
             if not is_name(name):
                 raise ValueError(f"tenants: expected names of 1 to 64 letters, digits, - and _, got {name!r}")
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(self._named)
+
     def of(self, name: str) -> TenantSettings:
         return self._named.get(name, _USUAL)
 

@@ -1,0 +1,77 @@
+"""Sessions as operators, and tenants for their own, see and end them."""
+
+from aiohttp import web
+
+from realtime.admin.desk import DESK, answer, asked_page, asked_tenant, asking_the_store, visible_tenant
+from realtime.admin.records import SessionClosed, SessionPage, SessionShown
+from realtime.errors import Refusal, shown
+from sessions.identity import is_name
+from sessions.store.interface import Store
+from sessions.store.records import Listed, Order
+
+PATH = "/v1/admin/sessions"
+
+
+def routes() -> list[web.RouteDef]:
+    one = PATH + "/{session_id}"
+    return [web.get(PATH, list_sessions), web.get(one, inspect), web.delete(one, close)]
+
+
+async def list_sessions(request: web.Request) -> web.Response:
+    tenant, (after, limit) = asked_tenant(request), asked_page(request)
+    with asking_the_store():
+        found = await request.app[DESK].store.sessions(tenant, after, limit + 1)
+    page, more = found[:limit], len(found) > limit
+    return answer(SessionPage(data=tuple(map(_shown, page)), next=page[-1].record.session_id if more else None))
+
+
+async def inspect(request: web.Request) -> web.Response:
+    return answer(_shown(await _found(request)))
+
+
+async def close(request: web.Request) -> web.Response:
+    """Its node ends it, when it has one: the client is told. Else it is billed and deleted here, all of it."""
+    found, store = await _found(request), request.app[DESK].store
+    session_id = found.record.session_id
+    with asking_the_store():
+        owner = await store.owner(session_id)
+        if owner is not None:
+            await store.order(owner.node, Order("close", session_id))
+            return answer(SessionClosed(id=session_id, status="closing", node=owner.node), status=202)
+        await _delete(store, found)
+    return answer(SessionClosed(id=session_id, status="deleted"))
+
+
+async def _delete(store: Store, found: Listed) -> None:
+    session_id = found.record.session_id
+    await store.bill(found.record.tenant, session_id, found.usage)
+    await store.end(session_id, None)
+    if found.node:
+        await store.release(session_id, found.node)
+
+
+async def _found(request: web.Request) -> Listed:
+    """Raises Refusal: 404 also for one of another tenant."""
+    tenant, session_id = visible_tenant(request), request.match_info["session_id"]
+    with asking_the_store():
+        found = await request.app[DESK].store.look(session_id) if is_name(session_id) else None
+    if found is None or tenant not in (None, found.record.tenant):
+        message = f"session id: there is no session {shown(session_id)}; it may have ended"
+        raise Refusal(message, status=404, code="session_not_found", field="session_id")
+    return found
+
+
+def _shown(listed: Listed) -> SessionShown:
+    record = listed.record
+    return SessionShown(
+        id=record.session_id,
+        tenant=record.tenant,
+        kind=record.kind,
+        model=record.model,
+        state=record.state,
+        node=listed.node,
+        principal=record.principal,
+        life_s=record.life_s,
+        grace_s=record.grace_s,
+        usage=listed.usage,
+    )
