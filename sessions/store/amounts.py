@@ -12,6 +12,8 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 PARTS: Final = 1000
 LARGEST: Final = 9e12
 """As thousandths it is still exact in a double: 9 TB, counted in bytes."""
+NO_LIMIT: Final = 1 << 53
+"""More than there can be of anything."""
 LONGEST_S: Final = 1e9
 SCOPES: Final = ("host", "node", "tenant")
 

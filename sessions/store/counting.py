@@ -1,10 +1,12 @@
 """Records as the store counts them, and back: the same for every store."""
 
-from sessions.store.amounts import cost_of, counted, microseconds, share_size, told
+from collections.abc import Mapping
+
+from sessions.store.amounts import PARTS, cost_of, counted, microseconds, share_size, told
 from sessions.store.memory_nodes import Told
 from sessions.store.memory_tickets import Held
 from sessions.store.memory_waiting import Wish
-from sessions.store.records import Announcement, Ask, Ticket
+from sessions.store.records import Announcement, Ask, Ticket, Used
 from sessions.store.session_limits import checked_id
 
 
@@ -68,3 +70,9 @@ def ticket_of(wish: Wish, number: int, life_us: int) -> Ticket:
         number=number,
         life_s=life_us / 1e6,
     )
+
+
+def resources_of(used: Mapping[str, int], capacity: Mapping[str, int]) -> dict[str, Used]:
+    """Of a Census."""
+    names = sorted(used.keys() | capacity.keys())
+    return {name: Used(used.get(name, 0) / PARTS, capacity.get(name, 0) / PARTS) for name in names}

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sessions.store.amounts import PARTS, microseconds, used_up
-from sessions.store.counting import claimed_by, ticket_of, told_by, wish_of
+from sessions.store.amounts import microseconds, used_up
+from sessions.store.counting import claimed_by, resources_of, ticket_of, told_by, wish_of
 from sessions.store.memory_bills import Bills
 from sessions.store.memory_gate import Gate
 from sessions.store.memory_news import NewsBoards
@@ -20,14 +20,13 @@ from sessions.store.records import (
     Order,
     Renewed,
     Ticket,
-    Used,
 )
 from sessions.store.session_limits import checked_id
 
 
 class MemoryAdmission:
-    """An AdmissionStore. `now_us` is the store's clock, `incarnation` the time at which it began; until `settle_s` later only those
-    who come back are let in."""
+    """An AdmissionStore. `now_us` is the store's clock, `incarnation` the time at which it began; until `settle_s` later only
+    those who come back are let in."""
 
     def __init__(self, now_us: Callable[[], int], incarnation: int, settle_s: float) -> None:
         self._clock_us = now_us
@@ -99,10 +98,7 @@ class MemoryAdmission:
             active=len(seating.tickets),
             lent=len(seating.tickets.lent),
             waiting=len(seating.waiting),
-            resources={
-                name: Used(pool.used.get(name, 0) / PARTS, pool.capacity.get(name, 0) / PARTS)
-                for name in sorted(pool.used.keys() | pool.capacity.keys())
-            },
+            resources=resources_of(pool.used, pool.capacity),
             tenants=dict(seating.tickets.of_tenant),
             wait_error_s=None if error_us is None else error_us / 1e6,
         )

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from sessions.store.amounts import Amounts
+from sessions.store.amounts import NO_LIMIT, Amounts
 from sessions.store.records import Priority
-
-NO_LIMIT = 1 << 53
 
 
 class Pool:

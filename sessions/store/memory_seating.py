@@ -50,6 +50,7 @@ class Seating:
         self.settled_us = settled_us
         self._tell = tell
         self._last_number = 0
+        self.ends.put("settled", settled_us)
 
     # ── what is lacking
 
@@ -209,7 +210,7 @@ class Seating:
     def _give_away(self, held: Held, now_us: int) -> None:
         """Its node cannot have it back."""
         _put_bounded(self.given, held.owner, now_us, limits.GIVEN_KEPT)
-        for old in self.given.up_to(now_us - limits.GIVEN_KEPT_S * 1_000_000, limits.DUE_AT_ONCE):
+        for old in self.given.up_to(now_us - limits.GIVEN_KEPT_S * 1_000_000, limits.GIVEN_KEPT):
             self.given.discard(old)
 
     def give_back(self, held: Held, now_us: int) -> None:
