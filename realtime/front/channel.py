@@ -30,7 +30,7 @@ class Channel:
     def send(self, message: bytes, connection: socket.socket | None = None) -> None:
         """At once, or raises OSError: the other side has gone, or reads nothing. The connection stays open here, too."""
         descriptors = [] if connection is None else [connection.fileno()]
-        socket.send_fds(self._socket, [message], descriptors, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        socket.send_fds(self._socket, [message], descriptors)
 
     def close(self) -> None:
         """Idempotent. What nobody has read is lost, and connections in it are closed."""
@@ -42,7 +42,7 @@ class Channel:
         """All that is there, unless somebody closes the channel meanwhile."""
         while self._socket.fileno() >= 0:
             try:
-                message, descriptors, _, _ = socket.recv_fds(self._socket, LARGEST_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
+                message, descriptors, _, _ = socket.recv_fds(self._socket, LARGEST_BYTES, 1)
             except BlockingIOError:
                 return
             except OSError:
@@ -58,4 +58,8 @@ def _connection(descriptors: list[int]) -> socket.socket | None:
     for surplus in descriptors[1:]:
         with contextlib.suppress(OSError):
             os.close(surplus)
-    return socket.socket(fileno=descriptors[0]) if descriptors else None
+    if not descriptors:
+        return None
+    connection = socket.socket(fileno=descriptors[0])
+    connection.set_inheritable(False)  # Python's recv_fds takes no flag that would say so
+    return connection

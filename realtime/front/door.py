@@ -40,12 +40,14 @@ class Door:
         certificate: Certificate | None,
         choose: Callable[[Wanted], Awaitable[Taker]],
         refuse: Taker,
+        head_limit_s: float = HEAD_LIMIT_S,
     ) -> None:
         listening.setblocking(False)
         self._listening = listening
         self._certificate = certificate
         self._choose = choose
         self._refuse = refuse
+        self._head_limit_s = head_limit_s
         self._undecided: dict[asyncio.Task[None], None] = {}
         """Oldest first."""
 
@@ -83,7 +85,7 @@ class Door:
 
     async def _pass_on_plain(self, accepted: socket.socket) -> None:
         try:
-            async with asyncio.timeout(HEAD_LIMIT_S):
+            async with asyncio.timeout(self._head_limit_s):
                 head = await peek_head(accepted)
             self._give(await self._choose(wanted(head)), accepted, None)
         except BaseException:
@@ -95,7 +97,7 @@ class Door:
         end = End(_address(accepted.getpeername()), _address(accepted.getsockname()))
         client: Relay | None = None
         try:
-            async with asyncio.timeout(HEAD_LIMIT_S):
+            async with asyncio.timeout(self._head_limit_s):
                 client = await unwrapped(accepted, certificate)
                 head = await client.whole_head()
             ours, theirs = socket.socketpair()

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from realtime.front.channel import Channel, channel_pair
 from realtime.front.messages import Handed, NodeSpec, Status, encoder, status_decoder
@@ -40,7 +40,7 @@ class NodeProcess:
         self._look: asyncio.TimerHandle = loop.call_later(SILENT_S, self._look_whether_it_speaks)
 
     @classmethod
-    async def start(cls, spec: NodeSpec, on_change: Callable[[], None]) -> "NodeProcess":
+    async def start(cls, spec: NodeSpec, on_change: Callable[[], None], command: Sequence[str] = COMMAND) -> "NodeProcess":
         """Raises OSError."""
         ours, theirs = channel_pair()
         told = os.memfd_create("spec", 0)  # its environment and its command line can be read by others of this user
@@ -50,7 +50,7 @@ class NodeProcess:
             with theirs:
                 # Its own process group: a Ctrl-C in the terminal is the front's to handle.
                 process = await asyncio.create_subprocess_exec(
-                    *COMMAND,
+                    *command,
                     str(theirs.fileno()),
                     str(told),
                     stdin=asyncio.subprocess.DEVNULL,

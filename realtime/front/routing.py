@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from realtime.front.head import Wanted
-from sessions.store.interface import SessionStore, StoreDown
+from sessions.store.interface import StoreDown
+from sessions.store.records import Owner
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +32,16 @@ class Candidate(Protocol):
         ...
 
 
+class Owners(Protocol):
+    """Of the store."""
+
+    async def owner(self, session_id: str) -> Owner | None: ...
+
+
 C = TypeVar("C", bound=Candidate)
 
 
-async def route(wanted: Wanted, nodes: Sequence[C], store: SessionStore) -> C | None:
+async def route(wanted: Wanted, nodes: Sequence[C], store: Owners) -> C | None:
     """A call goes to the node that has it, whoever comes back to the owner of the session, everybody else where least is going
     on. An owner that drains is about to give its sessions away: it is spared. None: no node is ready."""
     if wanted.node is not None and (has_call := _numbered(nodes, wanted.node)) is not None:
@@ -52,7 +59,7 @@ def _numbered(nodes: Sequence[C], number: int) -> C | None:
     return next((node for node in nodes if node.number == number and node.is_there), None)
 
 
-async def _owner(session_id: str, nodes: Sequence[C], store: SessionStore) -> C | None:
+async def _owner(session_id: str, nodes: Sequence[C], store: Owners) -> C | None:
     """None also while the store is down: any node says so in due form."""
     try:
         owner = await store.owner(session_id)

@@ -4,13 +4,14 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from engines.launching.supervision import Backoff
 from realtime.front.messages import NodeSpec, Told
-from realtime.front.node_process import NodeProcess
+from realtime.front.node_process import COMMAND, NodeProcess
 from realtime.handed import End
-from sessions.store.interface import Store, StoreDown
+from sessions.store.interface import StoreDown
 
 BACKOFF = Backoff()
 GIVEN_UP_AT_ONCE = 16
@@ -21,18 +22,27 @@ END_GRACE_S = 10.0
 log = logging.getLogger(__name__)
 
 
+class Leases(Protocol):
+    """Of the store: who is told of a node's end."""
+
+    async def node_gone(self, node: str) -> tuple[str, ...]: ...
+
+    async def disown(self, session_id: str, node: str) -> None: ...
+
+
 class SupervisedNode:
     """`run` is its owner task. `spec` is asked at each start. `drain_s` is how long a node may take to drain."""
 
     def __init__(
         self,
         spec: NodeSpec,
-        store: Store,
+        store: Leases,
         drain_s: float,
         on_change: Callable[[], None],
         *,
         backoff: Backoff = BACKOFF,
         draw: random.Random | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> None:
         self.name = spec.place.node
         self.number = spec.place.number or 1
@@ -43,6 +53,7 @@ class SupervisedNode:
         self._on_change = on_change
         self._backoff = backoff
         self._draw = draw or random.Random()
+        self._command = command
         self._process: NodeProcess | None = None
         self._asked_to_end = False
         self._over = asyncio.Event()
@@ -137,7 +148,7 @@ class SupervisedNode:
         """Returns how it ended. Raises OSError."""
         self._asked_to_end = self._became_ready = False
         self.starts += 1
-        self._process = await NodeProcess.start(self._spec, self._changed)
+        self._process = await NodeProcess.start(self._spec, self._changed, self._command)
         self._over.clear()
         try:
             status = await self._process.until_over()
