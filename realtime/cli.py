@@ -1,4 +1,4 @@
-"""`antiphon serve | talk | config | models | worker | nodes`."""
+"""`antiphon serve | talk | config | models | keys | worker | nodes`."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from engines.configuration import ConfigurationError
 from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
-from realtime.commands import config, models, nodes, serve, worker
+from realtime.commands import config, keys, models, nodes, serve, worker
 from realtime.exposure import ExposureRefused
 from realtime.front.control import NoFront
 from realtime.front.needs import NodesNeedStore
@@ -18,7 +18,9 @@ from realtime.keys import KeysWrong
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
 from realtime.webrtc.turn import TurnSecretMissing
+from sessions.key_ring import GrantRefused, NoSuchKey
 from sessions.store.interface import StoreDown
+from sessions.store.url import BadAddress
 
 OPERATOR_ERRORS = (
     ConfigurationError,
@@ -26,6 +28,9 @@ OPERATOR_ERRORS = (
     EspeakMissing,
     ExposureRefused,
     KeysWrong,
+    GrantRefused,
+    NoSuchKey,
+    BadAddress,
     StoreDown,
     TurnSecretMissing,
     TlsError,
@@ -49,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "talk": talk,
     "config": config,
     "models": models,
+    "keys": keys,
     "worker": worker,
     "nodes": nodes,
 }

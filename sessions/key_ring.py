@@ -10,6 +10,7 @@ from sessions.identity import Scope, is_name
 from sessions.shelf_view import ShelfView
 from sessions.store.interface import KeyStore
 
+LONGEST_SHOWN = 40
 KEPT_EXPIRED_S = 7 * 86_400
 """An expired key is listed for so long."""
 
@@ -18,11 +19,15 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 class NoSuchKey(ValueError):
     def __init__(self, key_id: str, why: str) -> None:
-        super().__init__(f"key: expected the id of one in `antiphon keys list`, got {key_id!r}, {why}")
+        super().__init__(f"key: expected the id of one in `antiphon keys list`, got {key_id[:LONGEST_SHOWN]!r}, {why}")
+
+
+class GrantRefused(ValueError):
+    """Nothing that a key could be for."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new key is to allow, as in Principal. Raises ValueError for a tenant that cannot be called so."""
+    """What a new key is to allow, as in Principal. Raises GrantRefused for a tenant or an origin that cannot be called so."""
 
     tenant: str
     scopes: frozenset[Scope] = frozenset((Scope.SESSIONS, Scope.REST))
@@ -33,10 +38,10 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not is_name(self.tenant):
-            raise ValueError(f"tenant: expected 1 to 64 letters, digits, - and _, got {self.tenant!r}")
+            raise GrantRefused(f"tenant: expected 1 to 64 letters, digits, - and _, got {self.tenant!r}")
         for origin in self.origins:
             if "://" not in origin or origin.endswith("/"):
-                raise ValueError(f"origin: expected scheme://host[:port], got {origin!r}")
+                raise GrantRefused(f"origin: expected scheme://host[:port], got {origin!r}")
 
 
 class KeyRing:
