@@ -18,7 +18,7 @@ from sessions.store.wire import Reply, Wire
 
 TIMEOUT_S = 2.0
 """Twenty times what a server under load takes, a fifth of the default lease."""
-MOST_TRIES = 3
+MOST_TRIES = 4
 """All Functions may be repeated."""
 Argument: TypeAlias = str | bytes | int
 StreamEntry: TypeAlias = tuple[str, Mapping[bytes, bytes]]
@@ -99,7 +99,8 @@ class StoreConnection:
 
     def _lane(self, place: Place) -> Lane:
         if place not in self._lanes:
-            self._lanes[place] = Lane(self._servers.wire(place), lambda failed: self._failed(place, failed))
+            # each call is tried once within its time, also after a pause
+            self._lanes[place] = Lane(self._servers.wire(place), lambda failed: self._failed(place, failed), self._timeout_s / 2)
         return self._lanes[place]
 
     async def _failed(self, place: Place, failed: Failed) -> bool:
@@ -113,7 +114,8 @@ class StoreConnection:
             await self._look()
         for call, error in failed:
             call.tries += 1
-            if trouble or call.tries >= MOST_TRIES or self._lanes[place].is_lost or not may_be_tried_again(error):
+            hopeless = call.tries >= MOST_TRIES or (is_lost(error) and self._lanes[place].is_lost)
+            if trouble or hopeless or not may_be_tried_again(error):
                 call.fail(trouble or store_down(error) or error)
             elif isinstance(error, AskError) and not isinstance(error, MovedError):
                 call.asking = True

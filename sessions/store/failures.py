@@ -49,7 +49,7 @@ def store_down(error: Failure) -> StoreDown | None:
     for kind, why, retry_after_s in _REASONS:
         if isinstance(error, kind):
             return StoreDown(why, retry_after_s)
-    why = _REPLIES.get(str(error).split(" ", 1)[0])
+    why = "it has lost our Functions" if is_missing_function(error) else _REPLIES.get(str(error).split(" ", 1)[0])
     return None if why is None else StoreDown(why, 1.0)
 
 

@@ -14,7 +14,7 @@ from sessions.store.wire import Answer, Command, Failure, Reply, Wire
 LARGEST_BATCH = 256
 LONGEST_QUEUE = 20_000
 """Calls. Overflow policy `refuse`: at 3,000 calls/s these would wait for seven seconds."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+FIRST_PAUSE_S = 0.05
 
 
 class Call:
@@ -38,11 +38,13 @@ Failed: TypeAlias = Sequence[tuple[Call, Failure]]
 
 
 class Lane:
-    """`failed` says what becomes of calls that got an error; it returns whether the server seems to be gone."""
+    """`failed` says what becomes of calls that got an error; it returns whether the server seems to be gone. Then pauses grow to
+    `longest_pause_s`."""
 
-    def __init__(self, wire: Wire, failed: Callable[[Failed], Awaitable[bool]]) -> None:
+    def __init__(self, wire: Wire, failed: Callable[[Failed], Awaitable[bool]], longest_pause_s: float) -> None:
         self._wire = wire
         self._failed = failed
+        self._longest_pause_s = longest_pause_s
         self._waiting: deque[Call] = deque()
         self._wanted = asyncio.Event()
         self._lost_in_a_row = 0
@@ -97,7 +99,7 @@ class Lane:
             return
         self._lost_in_a_row += 1
         if self.is_lost:
-            longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._lost_in_a_row, 10))
+            longest_s = min(self._longest_pause_s, FIRST_PAUSE_S * 2 ** min(self._lost_in_a_row, 10))
             await asyncio.sleep(random.uniform(longest_s / 2, longest_s))
 
     async def _send(self, batch: Sequence[Call]) -> Sequence[Answer]:

@@ -1,0 +1,229 @@
+"""The connection to a real Redis that is cancelled, killed, flushed, stopped, full, read-only or not yet loaded."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ResponseError
+
+from fakes.redis_server import RedisServer, running_redis
+from fakes.session_stores import one_server
+from sessions.store.address import connected
+from sessions.store.connection import StoreConnection
+from sessions.store.interface import StoreDown
+from sessions.store.url import parse
+
+TIMEOUT_S = 0.5
+KEY = "{shelves}:s"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncGenerator[RedisServer]:
+    async with running_redis(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def connection(server: RedisServer) -> AsyncGenerator[StoreConnection]:
+    async with connected(parse(server.url), timeout_s=TIMEOUT_S) as connection:
+        yield connection
+
+
+async def put(connection: StoreConnection, name: str, value: bytes = b"v") -> object:
+    return await connection.call("shelf_put", (KEY,), (name, value, 0))
+
+
+async def command(server: RedisServer, *words: str) -> object:
+    wire = one_server(("127.0.0.1", server.port))
+    try:
+        return await wire.ask(*words)
+    finally:
+        await wire.close()
+
+
+async def test_each_caller_gets_its_own_reply_though_others_leave(connection: StoreConnection):
+    calls = [asyncio.create_task(put(connection, f"n{number}", b"%d" % number)) for number in range(1000)]
+    for number, call in enumerate(calls):
+        if number % 7 == 3:
+            asyncio.get_running_loop().call_later(number / 1e6, call.cancel)
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+    kept = [(number, reply) for number, reply in enumerate(replies) if not isinstance(reply, asyncio.CancelledError)]
+    assert len(kept) < 1000
+    assert all(reply == b"%d" % number for number, reply in kept)
+
+
+async def test_calls_of_one_tick_go_out_together_in_their_order(connection: StoreConnection, server: RedisServer):
+    await put(connection, "first")
+    before = await command(server, "INFO", "stats")
+    await asyncio.gather(*(put(connection, "same", b"%d" % number) for number in range(200)))
+    after = await command(server, "INFO", "stats")
+    assert await connection.call("shelf_list", (KEY,)) == [b"first", b"v", b"same", b"199"]
+    assert _stat(after, "total_reads_processed") - _stat(before, "total_reads_processed") < 20
+
+
+def _stat(info: object, name: str) -> int:
+    return next(int(line.split(":")[1]) for line in _text(info).decode().splitlines() if line.startswith(name))
+
+
+async def test_the_library_comes_back_with_a_server_that_lost_it(connection: StoreConnection, server: RedisServer):
+    await put(connection, "n")
+    await server.kill()
+    await server.start()
+    assert await put(connection, "n", b"again") == b"again"
+    await command(server, "FUNCTION", "FLUSH")
+    await command(server, "FLUSHALL")
+    assert await asyncio.gather(*(put(connection, f"n{number}") for number in range(50))) == [b"v"] * 50
+
+
+async def test_a_server_that_is_gone_is_told_soon_and_found_when_it_is_back(connection: StoreConnection, server: RedisServer):
+    await put(connection, "n")
+    await server.kill()
+    started = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(StoreDown, match="cannot be reached") as down:
+            await put(connection, "n")
+        assert down.value.retry_after_s > 0
+    assert time.monotonic() - started < 3 * TIMEOUT_S
+    await server.start()
+    assert await put(connection, "n", b"back") == b"back"
+
+
+async def test_a_server_that_hangs_costs_no_more_than_the_time_of_a_call(connection: StoreConnection, server: RedisServer):
+    await put(connection, "n")
+    server.signal(signal.SIGSTOP)
+    started = time.monotonic()
+    try:
+        answers = await asyncio.gather(*(put(connection, f"n{number}") for number in range(100)), return_exceptions=True)
+        assert all(isinstance(answer, StoreDown) for answer in answers)
+        assert time.monotonic() - started < TIMEOUT_S + 0.5
+        with pytest.raises(StoreDown):
+            await put(connection, "n")
+        assert time.monotonic() - started < 2 * (TIMEOUT_S + 0.5)
+    finally:
+        server.signal(signal.SIGCONT)
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                assert await put(connection, "after", b"own reply") == b"own reply"
+                break
+            except StoreDown:
+                continue
+
+
+async def test_a_stopped_server_ends_a_blocking_read(connection: StoreConnection, server: RedisServer):
+    reading = asyncio.create_task(connection.read_stream("{admission}:news:a", "0", 0.2))
+    await command(server, "PING")
+    server.signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreDown):
+            await reading
+    finally:
+        server.signal(signal.SIGCONT)
+
+
+async def test_a_blocking_read_may_take_longer_than_a_call(connection: StoreConnection, server: RedisServer):
+    key = "{admission}:news:a"
+    reading = asyncio.create_task(connection.read_stream(key, "0", 30))
+    calls_meanwhile = [await put(connection, "n") for _ in range(10)]
+    assert calls_meanwhile == [b"v"] * 10
+    await asyncio.sleep(TIMEOUT_S * 1.2)  # longer than the read timeout of calls: the time is what is tested
+    assert not reading.done()
+    await command(server, "XADD", key, "5-1", "news", "x")
+    assert await reading == [("5-1", {b"news": b"x"})]
+    assert await connection.read_stream(key, "5-1", 0.01) == []
+
+
+async def test_a_blocking_read_that_is_cancelled_leaves_nothing_behind(connection: StoreConnection, server: RedisServer):
+    key = "{admission}:news:a"
+    for _ in range(20):
+        reading = asyncio.create_task(connection.read_stream(key, "0", 30))
+        await put(connection, "n")
+        reading.cancel()
+        await asyncio.wait([reading])
+    await command(server, "XADD", key, "5-1", "news", "x")
+    assert await connection.read_stream(key, "0", 1) == [("5-1", {b"news": b"x"})]
+    assert _text(await command(server, "CLIENT", "LIST")).count(b"cmd=xread") <= 1
+
+
+async def test_a_full_server_takes_no_writes_and_lets_go_of_what_it_has(tmp_path: Path):
+    async with running_redis(tmp_path, "--maxmemory", "3mb") as server, connected(parse(server.url)) as connection:
+        calls = (put(connection, f"n{number}", bytes(100_000)) for number in range(100))
+        refused = [reply for reply in await asyncio.gather(*calls, return_exceptions=True) if reply != bytes(100_000)]
+        assert refused
+        assert all(isinstance(reply, StoreDown) and "memory" in str(reply) for reply in refused)
+        assert await connection.call("shelf_list", (KEY,)) != []
+        assert await connection.call("shelf_remove", (KEY,), ("n0",)) == 1
+
+
+async def test_a_server_that_loads_its_data_is_told_as_such(tmp_path: Path):
+    slowly = ("--key-load-delay", "4000", "--loading-process-events-interval-bytes", "1024")
+    async with running_redis(tmp_path) as server, connected(parse(server.url)) as connection:
+        for number in range(300):
+            await connection.call("shelf_put", (f"{{shelves}}:{number}",), ("n", bytes(100), 0))
+        await command(server, "SAVE")
+        await server.kill()
+        starting = asyncio.create_task(server.start(*slowly))
+        reasons: set[str] = set()
+        while not starting.done():
+            try:
+                await put(connection, "n")
+            except StoreDown as down:
+                reasons.add(str(down))
+        await starting
+        assert await connection.call("shelf_list", ("{shelves}:299",)) == [b"n", bytes(100)]
+    assert any("loading" in reason for reason in reasons)
+
+
+async def test_a_server_that_was_made_a_replica_says_so(connection: StoreConnection, server: RedisServer):
+    await put(connection, "n")
+    await command(server, "CONFIG", "SET", "replica-serve-stale-data", "no")
+    await command(server, "REPLICAOF", "127.0.0.1", "1")
+    with pytest.raises(StoreDown, match="takes no writes"):
+        await put(connection, "n")
+    with pytest.raises(StoreDown, match="lost its primary"):
+        await connection.call("shelf_list", (KEY,))
+    await command(server, "REPLICAOF", "NO", "ONE")
+    assert await put(connection, "n", b"again") == b"again"
+
+
+def _text(reply: object) -> bytes:
+    assert isinstance(reply, bytes)
+    return reply
+
+
+SECRET = "s3cr:et/@x"
+
+
+@pytest.mark.parametrize("given", [SECRET, "wr0ng", ""])
+async def test_no_password_is_shown(tmp_path: Path, given: str, caplog: pytest.LogCaptureFixture):
+    async with running_redis(tmp_path, "--requirepass", SECRET) as server:
+        quoted = given.replace(":", "%3A").replace("/", "%2F").replace("@", "%40")
+        address = parse(f"redis://:{quoted}@127.0.0.1:{server.port}/0")
+        shown = [str(address), repr(address)]
+        try:
+            async with connected(address) as connection:
+                assert await put(connection, "n") == b"v"
+                shown.append(repr(connection))
+                assert given == SECRET
+        except StoreDown as down:
+            assert given != SECRET
+            shown += [str(down), repr(down), repr(down.__cause__)]
+    for text in (*shown, caplog.text):
+        assert SECRET not in text
+        assert quoted == "" or quoted not in text
+
+
+async def test_nobody_there_is_told_at_once(tmp_path: Path):
+    server = RedisServer(tmp_path)
+    with pytest.raises(StoreDown, match="cannot be reached"):
+        async with connected(parse(server.url)):
+            pass
+
+
+async def test_a_mistake_of_ours_is_not_taken_for_a_failure(connection: StoreConnection):
+    with pytest.raises(ResponseError) as mistake:
+        await connection.call("shelf_put", (KEY,), ())
+    assert not isinstance(mistake.value, StoreDown)
