@@ -1,7 +1,9 @@
 """What opens this server: put together from the deployment, the environment and the store."""
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from realtime.deployment import Deployment
@@ -12,7 +14,7 @@ from sessions.client_secrets import ClientSecrets
 from sessions.credentials import MADE_HERE, Credentials
 from sessions.key_file import KeyFile
 from sessions.signing_keys import SHORTEST_CHARACTERS, OwnSigningKeys, SharedSigningKeys, SigningKeys
-from sessions.store.interface import KeyStore
+from sessions.store.interface import KeyStore, StoreDown
 
 
 class KeysWrong(ValueError):
@@ -23,8 +25,8 @@ def check_keys(deployment: Deployment, api_key: str | None) -> None:
     """Before anything is served. Raises KeysWrong, ExposureRefused, and KeyFileRefused."""
     if api_key is not None and api_key.startswith(MADE_HERE):
         raise KeysWrong(
-            f"{API_KEY_VARIABLE}: expected a key of your own making, got one that begins with {api_key[:3]}: what `antiphon keys` "
-            "makes is for clients, and the server knows it already"
+            f"{API_KEY_VARIABLE}: expected a key of your own making, got one that begins with {api_key[:3]}: what "
+            "`antiphon keys` makes is for clients, and the server knows it already"
         )
     for key in signing_keys():
         if len(key) < SHORTEST_CHARACTERS:
@@ -41,6 +43,13 @@ def credentials_of(deployment: Deployment, api_key: str | None, shared: KeyStore
     else:
         signing = SharedSigningKeys(shared, time.monotonic, time.time)
     return Credentials(api_key, keys, ClientSecrets(signing, time.time), exposed=is_exposed(settings))
+
+
+async def say_if_open(credentials: Credentials, say: Callable[[str], None]) -> None:
+    """That no key is asked for, so that nobody is surprised. A store that is down is told of elsewhere."""
+    with contextlib.suppress(StoreDown):
+        if not await credentials.are_asked_for():
+            say("there are no keys: whoever is on this machine may use everything, and nobody else (antiphon keys create)")
 
 
 def key_file(settings: ServerSettings) -> KeyFile:

@@ -22,7 +22,7 @@ from realtime.catalogue import catalogue
 from realtime.context import AppContext
 from realtime.deployment import Deployment
 from realtime.health import loading
-from realtime.keys import check_keys, credentials_of
+from realtime.keys import check_keys, credentials_of, say_if_open
 from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
@@ -183,6 +183,7 @@ class Gateway:
             await runner.setup()
             accepting = await listener.accept(runner)
             self._say(f"listening on {listener.url}")
+            await say_if_open(self.context.credentials, self._say)
             self._status_changed()
             await self.context.drain.wait()
             self._say("stopping")

@@ -22,7 +22,7 @@ from realtime.front.pages import PATHS, Pages
 from realtime.front.routing import route
 from realtime.front.supervised_node import SupervisedNode
 from realtime.health import ReadyReport, report
-from realtime.keys import check_keys
+from realtime.keys import check_keys, credentials_of, say_if_open
 from realtime.listener import Listener, listen
 from realtime.place import Place, host_name
 from realtime.progress import Progress
@@ -49,13 +49,14 @@ def run(deployment: Deployment, count: int, api_key: str | None, say: Callable[[
         check_programs(graph)
         setproctitle("antiphon front")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(deployment, graph, count, listener, certificate, say))
+            runner.run(_serve(deployment, graph, count, api_key, listener, certificate, say))
 
 
 async def _serve(
     deployment: Deployment,
     graph: GraphSettings,
     count: int,
+    api_key: str | None,
     listener: Listener,
     certificate: Certificate | None,
     say: Callable[[str], None],
@@ -65,6 +66,7 @@ async def _serve(
         on_signals(front.drain.begin, front.hurry)
         if certificate is not None:
             renew_on_hang_up(certificate, front.drain.begin)
+        await say_if_open(credentials_of(deployment, api_key, store), say)
         await front.serve(listener, certificate)
 
 
