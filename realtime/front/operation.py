@@ -2,18 +2,30 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
-from realtime.front.messages import Answer, Drain, Look, Restart, ToFront
-from realtime.front.supervised_node import SupervisedNode
+from realtime.front.messages import Answer, Drain, Look, Restart, ToFront, Told
 
 READY_LIMIT_S = 60.0
 """For a node that starts; its workers run already."""
 
 
+class Operated(Protocol):
+    """A node, as far as it is ordered about: see SupervisedNode."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_ready(self) -> bool: ...
+    def told(self) -> Told: ...
+    async def restart(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
 class Operation:
     """One order at a time changes anything."""
 
-    def __init__(self, nodes: Sequence[SupervisedNode], ready_limit_s: float = READY_LIMIT_S) -> None:
+    def __init__(self, nodes: Sequence[Operated], ready_limit_s: float = READY_LIMIT_S) -> None:
         self._nodes = nodes
         self._ready_limit_s = ready_limit_s
         self._changing = asyncio.Lock()
@@ -29,7 +41,7 @@ class Operation:
                     async for answer in self._change(order, self._named(name)):
                         yield answer
 
-    async def _change(self, order: Drain | Restart, chosen: Sequence[SupervisedNode]) -> AsyncIterator[Answer]:
+    async def _change(self, order: Drain | Restart, chosen: Sequence[Operated]) -> AsyncIterator[Answer]:
         if not chosen:
             known = ", ".join(node.name for node in self._nodes)
             yield self._answer(done=True, fault=f"node: expected one of {known}, got {order.node!r}")
@@ -54,7 +66,7 @@ class Operation:
             yield self._answer(f"{node.name} is ready again")
         yield self._answer(done=True)
 
-    def _named(self, name: str) -> Sequence[SupervisedNode]:
+    def _named(self, name: str) -> Sequence[Operated]:
         return [node for node in self._nodes if name in ("", node.name)]
 
     def _answer(self, said: str = "", *, done: bool = False, fault: str = "") -> Answer:

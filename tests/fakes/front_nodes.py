@@ -75,9 +75,14 @@ async def fake_node(name: str, number: int = 1) -> AsyncGenerator[FakeNode]:
     async def big(request: web.Request) -> web.Response:
         return web.Response(body=bytes(int(request.query["bytes"])))
 
+    async def metrics(_request: web.Request) -> web.Response:
+        return web.Response(text="# TYPE fake gauge\nfake 1.0\n")
+
     app = web.Application(client_max_size=1 << 30)
     app[ENDS] = Ends()
-    app.add_routes([web.get("/echo", echo), web.get("/big", big), web.route("*", "/{path:.*}", answer)])
+    app.add_routes(
+        [web.get("/echo", echo), web.get("/metrics", metrics), web.get("/big", big), web.route("*", "/{path:.*}", answer)]
+    )
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     node = FakeNode(name, number, runner)
