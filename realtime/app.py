@@ -8,6 +8,7 @@ from aiohttp.typedefs import Handler
 
 from engines import logs
 from realtime import health, pages, rest
+from realtime.admitting import run_node
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.forwarded import CALLER
@@ -34,7 +35,7 @@ def build_app(context: AppContext) -> web.Application:
     app.add_routes(
         [*health.routes(), *pages.routes(), *endpoint.routes(), *client_secrets.routes(), *calls.routes(), *rest.routes()]
     )
-    app.cleanup_ctx.extend((endpoint.run_sessions, calls.run_calls))
+    app.cleanup_ctx.extend((run_node, endpoint.run_sessions, calls.run_calls))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 

@@ -16,9 +16,12 @@ from realtime.metrics import Metrics
 from realtime.openai_realtime.known_sessions import KnownSessions
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
+from sessions.admission import Admission
 from sessions.credentials import Credentials
 from sessions.manager import SessionManager
+from sessions.node import Node
 from sessions.settings import VoiceSettings
+from sessions.store.interface import Store
 from sessions.voice_sessions import VoiceSessions
 
 
@@ -30,6 +33,9 @@ class AppContext:
     settings: ServerSettings
     catalogue: Catalogue
     graph: Graph
+    store: Store
+    node: Node
+    admission: Admission
     seats: SessionManager
     voice_sessions: VoiceSessions
     voice_settings: VoiceSettings

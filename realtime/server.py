@@ -6,7 +6,7 @@ import gc
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Protocol
 
 import uvloop
@@ -17,6 +17,7 @@ from engines.launching.supervision import Backoff
 from engines.logs import LogStyle
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
+from realtime.admitting import admission_of
 from realtime.app import build_app
 from realtime.catalogue import catalogue
 from realtime.context import AppContext
@@ -35,7 +36,10 @@ from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
 from realtime.webrtc.turn import configured_turn
 from sessions.manager import SessionManager
+from sessions.seats import granted_slots
 from sessions.settings import SessionLimits
+from sessions.store.address import open_store
+from sessions.store.interface import Store
 from sessions.voice_sessions import VoiceSessions
 
 log = logging.getLogger(__name__)
@@ -58,8 +62,7 @@ def run(deployment: Deployment, api_key: str | None, say: Callable[[str], None])
         check_programs(graph)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             be_first(deployment.server)
-            place = Place(host=host_name(listener.port))
-            runner.run(_serve(lambda: Gateway(deployment, graph, api_key, say, place=place), listener, certificate))
+            runner.run(_serve(deployment, graph, api_key, say, listener, certificate))
 
 
 def be_first(settings: ServerSettings) -> None:
@@ -87,12 +90,20 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def _serve(make: "Callable[[], Gateway]", listener: Listener, certificate: Certificate | None) -> None:
-    gateway = make()
-    on_signals(gateway.context.drain.begin, end_at_once)
-    if certificate is not None:
-        renew_on_hang_up(certificate, gateway.context.drain.begin)
-    await gateway.serve(listener)
+async def _serve(
+    deployment: Deployment,
+    graph: GraphSettings,
+    api_key: str | None,
+    say: Callable[[str], None],
+    listener: Listener,
+    certificate: Certificate | None,
+) -> None:
+    async with open_store(deployment.store.url, deployment.store.settle_s) as store:
+        gateway = Gateway(deployment, graph, api_key, say, store, place=Place(host=host_name(listener.port)))
+        on_signals(gateway.context.drain.begin, end_at_once)
+        if certificate is not None:
+            renew_on_hang_up(certificate, gateway.context.drain.begin)
+        await gateway.serve(listener)
 
 
 def end_at_once() -> None:
@@ -125,6 +136,7 @@ class Gateway:
         graph: GraphSettings,
         api_key: str | None,
         say: Callable[[str], None],
+        store: Store,
         *,
         place: Place,
         worker_backoff: Backoff = Backoff(),  # noqa: B008 (a frozen value)
@@ -140,10 +152,14 @@ class Gateway:
         self._call_media = self._media_client("calls", deployment.server.log_style, first=deployment.server.realtime_priority)
         self._starts: dict[str, int] = {}
         names, manager = catalogue(graph), seats(deployment.limits)
+        node, admission = admission_of(deployment, place, store, self._granted)
         self.context = AppContext(
             settings=deployment.server,
             catalogue=names,
             graph=self._runtime,
+            store=store,
+            node=node,
+            admission=admission,
             seats=manager,
             voice_sessions=VoiceSessions(self._runtime, manager, deployment.voice, names.voices),
             voice_settings=deployment.voice,
@@ -153,7 +169,7 @@ class Gateway:
             stage_statuses=self._runtime.stage_statuses,
             worker_reports=self._runtime.reports,
             faults=self._runtime.faults,
-            credentials=credentials_of(deployment, api_key, None),
+            credentials=credentials_of(deployment, api_key, store if deployment.store.is_shared else None),
             turn=configured_turn(deployment.server.webrtc.turn),
             call_prefix=place.call_prefix,
         )
@@ -186,9 +202,13 @@ class Gateway:
             await say_if_open(self.context.credentials, self._say)
             self._status_changed()
             await self.context.drain.wait()
+            self.context.node.set(draining=True)
             self._say("stopping")
             accepting.close()
             await runner.cleanup()
+
+    def _granted(self) -> Mapping[str, int]:
+        return granted_slots(status for worker in self._runtime.worker_statuses() for status in worker.stages)
 
     def _is_busy(self) -> bool:
         return bool(self.context.seats.sessions()) or any(self._runtime.active().values())
@@ -200,6 +220,7 @@ class Gateway:
         if self.context.drain.begun:
             return
         self._on_change()
+        self.context.node.set(ready=self.is_open)
         self._progress.update(self._runtime.stage_statuses())
         for worker in self._runtime.worker_statuses():
             for _ in range(worker.starts - self._starts.get(worker.worker, 1)):

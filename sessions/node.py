@@ -94,17 +94,13 @@ class Node:
     async def running(self) -> AsyncGenerator[None]:
         """A store that is down is waited for, not complained of. Leaving ends the node's leases."""
         await self._try(self._announce)
+        life = asyncio.create_task(self._live())
+        life.add_done_callback(_complain)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                work = [tasks.create_task(each) for each in (self._keep_renewing(), self._tell_changes(), self._listen())]
-                try:
-                    yield
-                finally:
-                    for task in work:
-                        task.cancel()
+            yield
         finally:
-            if self._last_words:
-                await asyncio.wait(self._last_words)
+            life.cancel()
+            await asyncio.wait([life, *self._last_words])
             await self._try(self._leave)
 
     @property
@@ -172,6 +168,11 @@ class Node:
         self._last_words.add(task)
         task.add_done_callback(self._last_words.discard)
         await asyncio.shield(task)
+
+    async def _live(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for work in (self._keep_renewing(), self._tell_changes(), self._listen()):
+                tasks.create_task(work)
 
     async def _keep_renewing(self) -> None:
         while True:
@@ -278,3 +279,8 @@ class Node:
         for session_id, held in list(self._held.items()):
             if held.ends_at <= now:
                 self._lose(session_id, held.ticket.number)
+
+
+def _complain(life: asyncio.Task[None]) -> None:
+    if not life.cancelled() and (failure := life.exception()) is not None:
+        log.critical("this node no longer renews its lease: nobody new can come to it", exc_info=failure)

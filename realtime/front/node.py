@@ -20,6 +20,8 @@ from realtime.handed import ENDS
 from realtime.server import Gateway, be_first, end_at_once
 from realtime.settings import api_key
 from realtime.signals import on_signals
+from sessions.store.address import open_store
+from sessions.store.interface import Store
 
 LIKELY_SOON = Backoff(first_s=0.25, limit_s=2.0, patience=8)
 """The front starts a worker again, so that connecting to it is worth a try sooner than starting it would be."""
@@ -32,7 +34,7 @@ class Node:
 
     url = "the front"
 
-    def __init__(self, spec: NodeSpec, end: socket.socket) -> None:
+    def __init__(self, spec: NodeSpec, end: socket.socket, store: Store) -> None:
         self._end = end
         self._changed = asyncio.Event()
         self._handover: Handover | None = None
@@ -41,6 +43,7 @@ class Node:
             spec.graph,
             api_key(),
             log.info,
+            store,
             place=spec.place,
             worker_backoff=LIKELY_SOON,
             on_change=self._changed.set,
@@ -107,7 +110,9 @@ def main(channel: int, told: int) -> None:
 
 
 async def _run(spec: NodeSpec, end: socket.socket) -> None:
-    await Node(spec, end).run()
+    settings = spec.deployment.store
+    async with open_store(settings.url, settings.settle_s) as store:
+        await Node(spec, end, store).run()
 
 
 if __name__ == "__main__":

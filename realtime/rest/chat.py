@@ -16,6 +16,7 @@ from realtime.rest.chat_body import ChatBody, SpokenAnswer, check, spoken_answer
 from realtime.rest.chat_records import AnswerMessage, AudioAnswer, ChatCompletion, Choice
 from realtime.rest.chat_stream import ChatStream
 from realtime.rest.conversation import conversation
+from realtime.rest.gate import admitted
 from realtime.rest.media_faults import media_faults
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
@@ -33,14 +34,15 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
         check_allowed(request, REQUEST, body.model)
         check(body)
         spoken = spoken_answer(body, context.catalogue)
-        talk = await conversation(context, body.messages, watch)
-        if body.stream:
-            stream = ChatStream(request, body, speaks=spoken is not None)
-            await answer_chat(context, body, talk, spoken, watch, stream.read)
-            return await stream.end()
-        whole = WholeAnswer(context, spoken)
-        await answer_chat(context, body, talk, spoken, watch, whole.read)
-        return whole.response(body.model, watch)
+        async with admitted(request):
+            talk = await conversation(context, body.messages, watch)
+            if body.stream:
+                stream = ChatStream(request, body, speaks=spoken is not None)
+                await answer_chat(context, body, talk, spoken, watch, stream.read)
+                return await stream.end()
+            whole = WholeAnswer(context, spoken)
+            await answer_chat(context, body, talk, spoken, watch, whole.read)
+            return whole.response(body.model, watch)
 
 
 class WholeAnswer:

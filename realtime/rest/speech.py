@@ -14,6 +14,7 @@ from realtime.guard import check_allowed
 from realtime.media.formats import CONTENT_TYPES, FORMATS, AudioFormat
 from realtime.media.job import MediaJob
 from realtime.rest.body import read_json
+from realtime.rest.gate import admitted
 from realtime.rest.media_faults import media_faults
 from realtime.rest.request_ids import new_id
 from realtime.rest.sending import Outgoing
@@ -45,8 +46,9 @@ async def create_speech(request: web.Request) -> web.StreamResponse:
         voice = speaking_voice(context.catalogue, body.model, body.voice)
         check_allowed(request, REQUEST, body.model)
         format = _checked(body)
-        with media_faults("response_format"):
-            return await _speak(request, context, body, voice, format, watch)
+        async with admitted(request):
+            with media_faults("response_format"):
+                return await _speak(request, context, body, voice, format, watch)
 
 
 def _checked(body: SpeechBody) -> AudioFormat:

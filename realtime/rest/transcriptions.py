@@ -10,6 +10,7 @@ from engines.messages.to_worker import ServiceClass
 from realtime.context import CONTEXT
 from realtime.errors import Invalid, Refusal
 from realtime.guard import check_allowed
+from realtime.rest.gate import admitted
 from realtime.rest.media_faults import media_faults
 from realtime.rest.recognition import EAR_RATE_HZ, Heard, recognise
 from realtime.rest.stopwatch import measured, server_timing
@@ -51,7 +52,8 @@ async def create_transcription(request: web.Request) -> web.StreamResponse:
             watch.restart()
             check_model(context.catalogue.transcription, form.model, "transcription")
             check_allowed(request, REQUEST, form.model)
-            heard = await recognise(context, upload, form.language, ServiceClass.BATCH, watch)
+            async with admitted(request):
+                heard = await recognise(context, upload, form.language, ServiceClass.BATCH, watch)
             watch.add_audio(heard.seconds)
             return _answer(form, heard, watch.timing())
 

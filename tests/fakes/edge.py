@@ -17,11 +17,17 @@ from realtime.context import AppContext
 from realtime.listener import listen
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
-from realtime.server import seats
+from realtime.server import now_us, seats
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate
+from sessions.admission import Admission
+from sessions.admission_settings import AdmissionSettings
+from sessions.node import Node, NodeIdentity
+from sessions.seats import Seats
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.states import State
+from sessions.store.memory import MemoryStore
+from sessions.tenants import Tenants, TenantSettings
 from sessions.voice_sessions import VoiceSessions
 from strict_client import StrictClient
 
@@ -60,16 +66,24 @@ def edge_context(
     stages: FakeStages | None = None,
     door: Door | None = None,
     api_key: str | None = None,
+    admission: AdmissionSettings = AdmissionSettings(),  # noqa: B008
+    tenants: Mapping[str, TenantSettings] | None = None,
     **changes: Any,
 ) -> AppContext:
     """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
     who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
-    manager = seats(limits)
+    manager, store, identity = seats(limits), MemoryStore(now_us), NodeIdentity(node="edge-1", host="edge")
+    costs = Seats(identity, admission, limits.maximum_sessions, {}, lambda: {"vad": 64}, {})
+    node = Node(store, identity, costs.capacity, costs.reserve)
+    node.set(ready=True)
     parts: dict[str, Any] = {
         "settings": ServerSettings(),
         "catalogue": CATALOGUE,
         "graph": graph,
+        "store": store,
+        "node": node,
+        "admission": Admission(node, admission, Tenants(tenants), costs),
         "seats": manager,
         "voice_sessions": VoiceSessions(graph, manager, voice_settings, CATALOGUE.voices),
         "voice_settings": voice_settings,
