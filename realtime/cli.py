@@ -1,4 +1,4 @@
-"""`antiphon serve | talk | config | models | keys | worker | nodes`."""
+"""`antiphon serve | talk | config | models | keys | sessions | queue | usage | nodes | worker`."""
 
 import argparse
 import sys
@@ -10,7 +10,8 @@ from engines.configuration import ConfigurationError
 from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
-from realtime.commands import config, keys, models, nodes, serve, worker
+from realtime.admin.client import AdminFailed
+from realtime.commands import config, keys, models, nodes, queue, serve, sessions, usage, worker
 from realtime.exposure import ExposureRefused
 from realtime.front.control import NoFront
 from realtime.front.needs import NodesNeedStore
@@ -37,6 +38,7 @@ OPERATOR_ERRORS = (
     CannotListen,
     NodesNeedStore,
     NoFront,
+    AdminFailed,
 )
 """What a person can put right: told in one sentence, without a traceback."""
 
@@ -55,8 +57,11 @@ COMMANDS: dict[str, Command] = {
     "config": config,
     "models": models,
     "keys": keys,
-    "worker": worker,
+    "sessions": sessions,
+    "queue": queue,
+    "usage": usage,
     "nodes": nodes,
+    "worker": worker,
 }
 
 

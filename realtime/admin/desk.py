@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from aiohttp import web
 
-from realtime.errors import Forbidden, Invalid, shown
+from realtime.errors import Forbidden, Invalid
 from realtime.guard import PRINCIPAL
 from realtime.turned_away import turned_away
 from sessions.admission_settings import AdmissionSettings, CalibratedSeats
@@ -76,5 +76,5 @@ def answer(body: msgspec.Struct, status: int = 200) -> web.Response:
 def _name(request: web.Request, field: str) -> str | None:
     name = request.query.get(field)
     if name is not None and not is_name(name):
-        raise Invalid(field, "1 to 64 letters, digits, - and _", shown(name))
+        raise Invalid(field, "1 to 64 letters, digits, - and _", name)
     return name

@@ -1,0 +1,48 @@
+"""The options of commands that ask a running server, and how they show its answers."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from realtime.admin.client import AdminClient
+from realtime.settings import API_KEY_VARIABLE
+from realtime.talk import DEFAULT_URL
+
+GAP = "  "
+
+
+def add_server_options(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+    parser.add_argument(
+        "--url", default=DEFAULT_URL, help=f"where the server is (default: %(default)s); its key is in {API_KEY_VARIABLE}"
+    )
+    parser.add_argument("--cacert", type=Path, metavar="FILE", help="certificate in PEM to trust for https, besides the system's")
+    if json:
+        parser.add_argument("--json", action="store_true", help="JSON in place of a table")
+
+
+def client(arguments: argparse.Namespace) -> AdminClient:
+    """Raises AdminFailed."""
+    return AdminClient(arguments.url, os.environ.get(API_KEY_VARIABLE) or None, arguments.cacert)
+
+
+def show(arguments: argparse.Namespace, answer: msgspec.Struct | Sequence[msgspec.Struct], lines: Iterable[str]) -> None:
+    """`answer` as it is with --json, else `lines`."""
+    said = [msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()] if arguments.json else lines
+    sys.stdout.write("".join(f"{line}\n" for line in said))
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> list[str]:
+    """Columns as wide as what stands in them; `empty` in place of a table without rows."""
+    if not rows:
+        return [empty]
+    lines = [headings, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    return [GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def amounts(usage: Mapping[str, float]) -> str:
+    return ", ".join(f"{what} {amount:,.10g}" for what, amount in sorted(usage.items())) or "-"

@@ -1,0 +1,90 @@
+"""The admin paths over a store in memory whose contents a test writes, with keys for an operator and for tenants."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from fakes.clock import Clock
+from fakes.doors import Door
+from fakes.edge import edge_context
+from fakes.graph import FakeGraph
+from realtime import admin
+from realtime.admin.desk import DESK, Desk
+from realtime.context import CONTEXT
+from realtime.errors import funnel
+from realtime.guard import guard
+from realtime.handed import ENDS, Ends
+from realtime.listener import listen
+from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.identity import Scope
+from sessions.key_ring import Grant
+from sessions.store.memory import MemoryStore
+from sessions.store.records import Admitted, Announcement, Ask, SessionRecord, Write
+from sessions.tenants import Tenants, TenantSettings
+
+LEASE_S = 10.0
+OPERATOR, ACME, OTHER, REST_ONLY = "ops", "acme", "other", "rest"
+
+
+class Operated:
+    def __init__(self, store: MemoryStore, clock: Clock, keys: Mapping[str, str], url: str, http: aiohttp.ClientSession) -> None:
+        self.store = store
+        self.clock = clock
+        self.keys = keys
+        self.url = url
+        self._http = http
+
+    async def ask(self, path: str, key: str = OPERATOR, method: str = "GET") -> tuple[int, dict[str, Any]]:
+        """`path` behind /v1/admin."""
+        headers = {"Authorization": f"Bearer {self.keys[key]}"}
+        async with self._http.request(method, f"{self.url}/v1/admin{path}", headers=headers) as answer:
+            return answer.status, await answer.json()
+
+    async def has_node(self, name: str, seats: int = 4) -> None:
+        capacity = {f"node:{name}:sessions": seats}
+        await self.store.announce(
+            Announcement(
+                node=name, host="h", address="10.0.0.1:8080", ready=True, draining=False, capacity=capacity, lease_s=LEASE_S
+            )
+        )
+
+    async def has_session(self, session_id: str, tenant: str = ACME, node: str = "a", **usage: float) -> None:
+        ask = Ask(session_id=session_id, tenant=tenant, kind="voice", node=node, cost={f"node:{node}:sessions": 1})
+        assert isinstance(await self.store.ask(ask), Admitted)
+        record = SessionRecord(
+            session_id=session_id, tenant=tenant, kind="voice", model="m", life_s=3600, grace_s=60, principal="k1"
+        )
+        fence = await self.store.open(record, node, LEASE_S, b"token")
+        await self.store.write(session_id, fence, Write(number=1, usage=usage))
+
+
+@asynccontextmanager
+async def operated() -> AsyncGenerator[Operated]:
+    clock, door = Clock(), Door()
+    store = MemoryStore(clock.now_us)
+    keys = {
+        OPERATOR: (await door.ring.create(Grant(tenant="house", scopes=frozenset((Scope.ADMIN,))))).text,
+        ACME: (await door.ring.create(Grant(tenant=ACME, scopes=frozenset((Scope.SESSIONS,))))).text,
+        OTHER: (await door.ring.create(Grant(tenant=OTHER, scopes=frozenset((Scope.SESSIONS,))))).text,
+        REST_ONLY: (await door.ring.create(Grant(tenant=ACME, scopes=frozenset((Scope.REST,))))).text,
+    }
+    app = web.Application(middlewares=[funnel, guard])
+    app[CONTEXT], app[ENDS] = edge_context(FakeGraph(), door=door), Ends()
+    app[DESK] = Desk(
+        store=store,
+        tenants=Tenants({ACME: TenantSettings(weight=2, sessions=3), "idle": TenantSettings()}),
+        admission=AdmissionSettings(),
+        calibrated={"voice": CalibratedSeats(seats=6, measured={"p95_ms": 900}, machine="here")},
+    )
+    app.add_routes(admin.routes())
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    with listen("127.0.0.1", 0, None) as listener:
+        accepting = await listener.accept(runner)
+        async with aiohttp.ClientSession() as http:
+            yield Operated(store, clock, keys, listener.url, http)
+        accepting.close()
+    await runner.cleanup()
