@@ -44,7 +44,7 @@ def build_app(context: AppContext) -> web.Application:
 async def _log_access(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
     name = request[NAME] = new_id("req")
-    with logs.about(request=name):
+    with logs.about(request=name), request.app[CONTEXT].drain.working():
         response = await handler(request)
         _told(request, response, took_ms=(time.perf_counter() - started) * 1000)
     return response

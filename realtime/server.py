@@ -35,11 +35,14 @@ from realtime.settings import ServerSettings
 from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
 from realtime.webrtc.turn import configured_turn
+from sessions.billing import Billing
 from sessions.manager import SessionManager
+from sessions.node import RENEWALS_IN_A_LEASE
 from sessions.seats import granted_slots
 from sessions.settings import SessionLimits
 from sessions.store.address import open_store
 from sessions.store.interface import Store
+from sessions.store.records import Order
 from sessions.voice_sessions import VoiceSessions
 
 log = logging.getLogger(__name__)
@@ -100,9 +103,9 @@ async def _serve(
 ) -> None:
     async with open_store(deployment.store.url, deployment.store.settle_s) as store:
         gateway = Gateway(deployment, graph, api_key, say, store, place=Place(host=host_name(listener.port)))
-        on_signals(gateway.context.drain.begin, end_at_once)
+        on_signals(gateway.context.drain.stop, end_at_once)
         if certificate is not None:
-            renew_on_hang_up(certificate, gateway.context.drain.begin)
+            renew_on_hang_up(certificate, gateway.context.drain.stop)
         await gateway.serve(listener)
 
 
@@ -160,6 +163,7 @@ class Gateway:
             store=store,
             node=node,
             admission=admission,
+            billing=Billing(store, deployment.store.lease_s / RENEWALS_IN_A_LEASE, time.monotonic),
             seats=manager,
             voice_sessions=VoiceSessions(self._runtime, manager, deployment.voice, names.voices),
             voice_settings=deployment.voice,
@@ -173,6 +177,7 @@ class Gateway:
             turn=configured_turn(deployment.server.webrtc.turn),
             call_prefix=place.call_prefix,
         )
+        node.on_order(self._heed)
 
     @property
     def is_open(self) -> bool:
@@ -184,7 +189,7 @@ class Gateway:
         return len(self.context.seats.sessions())
 
     async def serve(self, listener: Accepts) -> None:
-        """Until the drain begins; returns when nothing is left."""
+        """Until it is to stop; returns when nothing is left."""
         app = build_app(self.context)
         if self._place.number is not None:
             app.on_response_prepare.append(_end_with_this)
@@ -201,11 +206,30 @@ class Gateway:
             self._say(f"listening on {listener.url}")
             await say_if_open(self.context.credentials, self._say)
             self._status_changed()
-            await self.context.drain.wait()
+            await self.context.drain.until_stopping()
             self.context.node.set(draining=True)
             self._say("stopping")
+            await self._until_nobody_is_served()
             accepting.close()
             await runner.cleanup()
+
+    async def _until_nobody_is_served(self) -> None:
+        """Or until they have had long enough."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.context.settings.drain_s):
+                await self.context.drain.until_idle()
+
+    def _heed(self, order: Order) -> None:
+        """An operator's word about the whole node."""
+        match order:
+            case Order("drain", ""):
+                self.context.drain.begin()
+            case Order("undrain", ""):
+                self.context.drain.undo()
+            case _:
+                return
+        self.context.node.set(draining=self.context.drain.begun)
+        self._on_change()
 
     def _granted(self) -> Mapping[str, int]:
         return granted_slots(status for worker in self._runtime.worker_statuses() for status in worker.stages)

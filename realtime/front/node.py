@@ -69,7 +69,7 @@ class Node:
         self._handover = None
 
     def _drain(self) -> None:
-        self._gateway.context.drain.begin()
+        self._gateway.context.drain.stop()
         self._changed.set()
 
     def _take(self, message: bytes, connection: socket.socket | None) -> None:
