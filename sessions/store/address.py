@@ -15,8 +15,9 @@ from sessions.store.connection import TIMEOUT_S, StoreConnection
 from sessions.store.interface import Store
 from sessions.store.library import Library, library
 from sessions.store.memory import MemoryStore
+from sessions.store.redis import RedisStore
 from sessions.store.servers import ClusterServers, OneServer, Place, Servers
-from sessions.store.url import Address, BadAddress, parse
+from sessions.store.url import Address, parse
 
 SENTINEL_TIMEOUT_S = 0.5
 """They are asked one after the other, within the time that a call has."""
@@ -28,9 +29,11 @@ async def open_store(url: str, settle_s: float) -> AsyncGenerator[Store]:
     after the store has lost its data."""
     address = parse(url)
     if address.kind == "memory":
-        yield MemoryStore(_steady_us(), 0.0)
+        # nobody else has held anything: there is nothing to wait for
+        yield MemoryStore(_steady_us(), settle_s=0.0)
         return
-    raise BadAddress("scheme", "memory://", address.scheme)
+    async with connected(address) as connection:
+        yield RedisStore(connection, settle_s)
 
 
 def _steady_us() -> Callable[[], int]:

@@ -44,7 +44,7 @@ class RedisSessions:
         floor = above or Fence(0, 0)
         incarnation = await self._current_incarnation()
         arguments = (node, _us(lease_s), token, offer, incarnation, floor.incarnation, floor.number)
-        reply = await self._call("session_claim", session_id, arguments)
+        reply = await self._ask_session("session_claim", session_id, arguments)
         if reply[0] == b"unknown":
             return None
         if reply[0] == b"owned":
@@ -57,11 +57,13 @@ class RedisSessions:
         await self._owned("session_delivered", session_id, fence, (token,))
 
     async def renew_owned(self, owned: Mapping[str, Fence], lease_s: float) -> Mapping[str, bool]:
-        calls = (self._call("session_renew", session_id, (*_pair(fence), _us(lease_s))) for session_id, fence in owned.items())
+        calls = (
+            self._ask_session("session_renew", session_id, (*_pair(fence), _us(lease_s))) for session_id, fence in owned.items()
+        )
         return {session_id: reply[0] == b"ok" for session_id, reply in zip(owned, await asyncio.gather(*calls), strict=True)}
 
     async def disown(self, session_id: str, node: str) -> None:
-        await self._call("session_disown", session_id, (node,))
+        await self._ask_session("session_disown", session_id, (node,))
 
     # ── content
 
@@ -86,14 +88,14 @@ class RedisSessions:
     # ── looking, ending
 
     async def owner(self, session_id: str) -> Owner | None:
-        reply = await self._call("session_owner", session_id, ())
+        reply = await self._ask_session("session_owner", session_id, ())
         if reply[0] == b"unknown":
             return None
         _, node, *fence, left_us = reply
         return Owner(_text(node), _fence(fence), _int(left_us) / 1e6)
 
     async def look(self, session_id: str) -> Listed | None:
-        return _listed(await self._call("session_look", session_id, ()))
+        return _listed(await self._ask_session("session_look", session_id, ()))
 
     async def sessions(self, tenant: str | None, after: str, limit: int) -> tuple[Listed, ...]:
         found: list[Listed] = []
@@ -110,7 +112,7 @@ class RedisSessions:
         return tuple(found)
 
     async def end(self, session_id: str, fence: Fence | None) -> Listed | None:
-        reply = await self._call("session_end", session_id, () if fence is None else _pair(fence))
+        reply = await self._ask_session("session_end", session_id, () if fence is None else _pair(fence))
         if fence is not None and reply[0] == b"fenced":
             raise Fenced(session_id, fence)
         await self._connection.call("listing_drop", LISTING, (session_id,))
@@ -127,7 +129,7 @@ class RedisSessions:
         await self._connection.call("listing_add", LISTING, (record.session_id, record.tenant, life_us))
         opening = (node, _us(lease_s), token, incarnation, *_pair(above))
         packed = msgspec.msgpack.encode(record)
-        return await self._call(function, record.session_id, (*opening, packed, life_us, grace_us, record.state))
+        return await self._ask_session(function, record.session_id, (*opening, packed, life_us, grace_us, record.state))
 
     async def _page(self, tenant: str | None, after: str, limit: int) -> tuple[str, ...]:
         arguments = (after, limit) if tenant is None else (after, limit, tenant)
@@ -135,14 +137,14 @@ class RedisSessions:
         return tuple(_text(session_id) for session_id in msgspec.convert(reply, list[bytes]))
 
     async def _owned(self, function: str, session_id: str, fence: Fence, arguments: Sequence[Argument]) -> list[Reply]:
-        reply = await self._call(function, session_id, (*_pair(fence), *arguments))
+        reply = await self._ask_session(function, session_id, (*_pair(fence), *arguments))
         if reply[0] == b"unknown":
             raise UnknownSession(session_id)
         if reply[0] == b"fenced":
             raise Fenced(session_id, fence)
         return reply
 
-    async def _call(self, function: str, session_id: str, arguments: Sequence[Argument]) -> list[Reply]:
+    async def _ask_session(self, function: str, session_id: str, arguments: Sequence[Argument]) -> list[Reply]:
         reply = await self._connection.call(function, session_keys(checked_id(session_id)), arguments)
         assert isinstance(reply, list), reply
         return reply

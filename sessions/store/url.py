@@ -1,7 +1,7 @@
 """Where the store is, as one URL."""
 
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 import msgspec
 
@@ -56,18 +56,20 @@ def parse(url: str) -> Address:
         if rest:
             raise BadAddress("host", "nothing after memory://", "something")
         return Address(scheme=scheme)
-    # urlsplit knows one host only: what stands between @ and the path is read here
-    split = urlsplit(f"redis://{rest}")
-    credentials, at, hosts = split.netloc.rpartition("@")
+    rest, _, query = rest.partition("?")
+    netloc, _, path = rest.partition("/")
+    if "@" in path + query:
+        raise BadAddress("password", "one whose /, ?, @ and : are written as %2F, %3F, %40 and %3A", "another one")
+    credentials, at, hosts = netloc.rpartition("@")
     user, _, password = credentials.partition(":")
     address = Address(
         scheme=scheme,
         places=tuple(_place(host, _DEFAULT_PORTS.get(scheme, 6379)) for host in hosts.split(",")),
         user=unquote(user) or None,
         password=unquote(password) or None if at else None,
-        ca=_ca(split.query),
+        ca=_ca(query),
     )
-    return _with_path(address, split.path.strip("/"))
+    return _with_path(address, path.strip("/"))
 
 
 def _with_path(address: Address, path: str) -> Address:
