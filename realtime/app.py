@@ -17,6 +17,7 @@ from realtime.handed import ENDS, Ends
 from realtime.openai_realtime import client_secrets, endpoint
 from realtime.origins import allow_origin
 from realtime.rest.request_ids import new_id
+from realtime.unreadable import log_without_content
 from realtime.webrtc import endpoint as calls
 
 access = logging.getLogger("realtime.access")
@@ -26,6 +27,7 @@ NAME = web.RequestKey("name", str)
 
 
 def build_app(context: AppContext) -> web.Application:
+    log_without_content()
     app = web.Application(
         middlewares=[_log_access, funnel, guard],
         client_max_size=context.settings.max_body_bytes,

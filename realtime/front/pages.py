@@ -17,6 +17,7 @@ from realtime.handed import ENDS, Ends
 from realtime.health import RETRY_S, ReadyReport
 from realtime.origins import screen
 from realtime.settings import ServerSettings
+from realtime.unreadable import log_without_content
 
 PATHS = frozenset(("/healthz", "/readyz", "/metrics"))
 """Asked of the front, for all nodes."""
@@ -41,6 +42,7 @@ class Pages:
 
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[Handover]:
+        log_without_content()
         app = web.Application(middlewares=[funnel, self._screen])
         app[ENDS] = Ends()
         app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)])
