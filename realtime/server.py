@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Protocol
 
 import uvloop
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from engines.deployment import GraphSettings, with_weights
 from engines.launching.supervision import Backoff
@@ -267,6 +267,7 @@ async def _end_with_this(_request: web.Request, response: web.StreamResponse) ->
     """Signal handler: the next request on this connection may be for another node, and only the front knows for which."""
     if response.status != SWITCHING_PROTOCOLS:
         response.force_close()
+        response.headers[hdrs.CONNECTION] = "close"  # it has been decided before
 
 
 def settle_memory() -> None:

@@ -21,7 +21,7 @@ from realtime.server import Gateway, be_first, end_at_once
 from realtime.settings import api_key
 from realtime.signals import on_signals
 from sessions.store.address import open_store
-from sessions.store.interface import Store
+from sessions.store.interface import Store, StoreDown
 
 LIKELY_SOON = Backoff(first_s=0.25, limit_s=2.0, patience=8)
 """The front starts a worker again, so that connecting to it is worth a try sooner than starting it would be."""
@@ -106,7 +106,11 @@ def main(channel: int, told: int) -> None:
     end.set_inheritable(False)  # the media workers must not keep it open
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         be_first(spec.deployment.server)
-        runner.run(_run(spec, end))
+        try:
+            runner.run(_run(spec, end))
+        except StoreDown as down:
+            log.error("%s", down)
+            sys.exit(1)
 
 
 async def _run(spec: NodeSpec, end: socket.socket) -> None:

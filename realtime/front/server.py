@@ -99,7 +99,7 @@ class Front:
             work.append(group.create_task(Door(listener.socket, certificate, self._chooser(own), own).run(), name="door"))
             control = await serve_control(control_path(listener.port), Operation(self._nodes).obey)
             stack.callback(control.close)
-            self._say(f"listening on {listener.url}, {self._count} nodes")
+            self._say(f"listening on {listener.url} with {self._count} nodes")
             self._status_changed()
             await self.drain.wait()
             self._say("stopping")

@@ -15,6 +15,7 @@ import aiohttp
 
 DEPLOYMENT = """
 pipeline: fakes.pipelines:ECHOES
+store: {{url: "{store}"}}
 workers:
   one: {{stages: [first, second]}}
 stages:
@@ -64,10 +65,10 @@ Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[Served]]
 """`async with serve(*options)`."""
 
 
-def serving_echoes(folder: Path) -> Serve:
+def serving_echoes(folder: Path, store: str = "memory://") -> Serve:
     """Servers whose deployment and log lie in `folder`."""
     file = folder / "echoes.yaml"
-    file.write_text(DEPLOYMENT.format(folder=folder))
+    file.write_text(DEPLOYMENT.format(folder=folder, store=store))
 
     @asynccontextmanager
     async def run(*options: str) -> AsyncGenerator[Served]:

@@ -1,0 +1,154 @@
+"""`antiphon serve --nodes 2` over a real Redis: one port, two nodes, workers that outlive both."""
+
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import aiohttp
+import msgspec
+import pytest
+
+from fakes.redis_server import running_redis
+from fakes.served import Served, serving_echoes
+from realtime.front.control import ask, control_path
+from realtime.front.head import wanted
+from realtime.front.messages import Look, Restart, Told
+from realtime.place import Place
+from sessions.voice_sessions import new_id
+
+STOP_LIMIT_S = 8.0
+
+
+class Nodes:
+    """A server with two nodes. `session` opens one and says which node has it."""
+
+    def __init__(self, served: Served, http: aiohttp.ClientSession) -> None:
+        self.served = served
+        self.url = served.url
+        self.http = http
+
+    @property
+    def control(self) -> Path:
+        return control_path(int(self.url.rpartition(":")[2]))
+
+    async def told(self) -> Mapping[str, Told]:
+        async for answer in ask(self.control, Look()):
+            return {node.node: node for node in answer.nodes}
+        raise AssertionError("the front did not answer")
+
+    async def worker_pid(self) -> int:
+        """Of the worker `one`, which the front has started."""
+        children = Path(f"/proc/{self.served.process.pid}/task/{self.served.process.pid}/children").read_text().split()  # noqa: ASYNC240
+        return next(int(pid) for pid in children if b"antiphon one" in Path(f"/proc/{pid}/cmdline").read_bytes())  # noqa: ASYNC240
+
+    async def sockets(self, count: int) -> list[aiohttp.ClientWebSocketResponse]:
+        """So many sessions, each with its `session.created` read."""
+        opened = [await self.http.ws_connect(f"{self.url}/v1/realtime") for _ in range(count)]
+        for socket in opened:
+            assert (await socket.receive_json())["type"] == "session.created"
+        return opened
+
+
+@asynccontextmanager
+async def two_nodes(folder: Path, *options: str) -> AsyncGenerator[Nodes]:
+    async with (
+        running_redis(folder / "redis") as redis,
+        aiohttp.ClientSession() as http,
+        serving_echoes(folder, redis.url)("--nodes", "2", *options) as served,
+    ):
+        await served.until(r"ready after \d")
+        yield Nodes(served, http)
+        code, took_s = await served.stop(signal.SIGTERM)
+        assert (code, took_s < STOP_LIMIT_S) == (0, True)
+
+
+async def answers(socket: aiohttp.ClientWebSocketResponse) -> bool:
+    """Whether the session goes on: what nobody knows is answered."""
+    await socket.send_json({"type": "nonsense"})
+    return cast("str", (await socket.receive_json())["type"]) == "error"
+
+
+@pytest.mark.full
+async def test_killing_a_node_ends_neither_the_other_nor_the_workers(tmp_path: Path) -> None:
+    async with two_nodes(tmp_path) as nodes:
+        sockets = await nodes.sockets(4)
+        before, worker = await nodes.told(), await nodes.worker_pid()
+        victim = min(before)
+        os.kill(before[victim].pid, signal.SIGKILL)
+        await nodes.served.until("ready again")
+        going_on = [socket for socket in sockets if await _lives(socket)]
+        assert len(going_on) == 2
+        after = await nodes.told()
+        assert after[victim].pid != before[victim].pid
+        assert {name: told.starts for name, told in after.items()} == {victim: 2, max(before): 1}
+        assert await nodes.worker_pid() == worker
+        for socket in await nodes.sockets(2):
+            assert await answers(socket)
+
+
+async def _lives(socket: aiohttp.ClientWebSocketResponse) -> bool:
+    try:
+        return await answers(socket)
+    except (ConnectionError, TypeError, aiohttp.ClientError):
+        return False
+
+
+@pytest.mark.full
+async def test_a_rolling_restart_leaves_one_node_ready_all_the_time(tmp_path: Path) -> None:
+    async with two_nodes(tmp_path) as nodes:
+        before = await nodes.told()
+        seen: list[bool] = []
+        async for answer in ask(nodes.control, Restart()):
+            assert not answer.fault
+            async with nodes.http.get(f"{nodes.url}/readyz") as ready:
+                seen.append(ready.status == 200)
+            (socket,) = await nodes.sockets(1)
+            assert await answers(socket)
+            await socket.close()
+        assert len(seen) == 5
+        assert all(seen)
+        after = await nodes.told()
+        assert all(after[name].pid != before[name].pid and after[name].ready for name in before)
+
+
+@pytest.mark.full
+async def test_the_front_tells_of_all_nodes_and_answers_for_those_that_are_not_ready(tmp_path: Path) -> None:
+    async with two_nodes(tmp_path) as nodes:
+        async with nodes.http.get(f"{nodes.url}/metrics") as page:
+            text = await page.text()
+        told = await nodes.told()
+        assert all(re.search(rf'^antiphon_sessions_active{{node="{name}"}} ', text, re.MULTILINE) for name in told)
+        async with nodes.http.get(f"{nodes.url}/v1/models") as answer:
+            assert (answer.status, answer.headers["Connection"]) == (200, "close")
+        for node in told.values():
+            os.kill(node.pid, signal.SIGSTOP)
+        await nodes.served.until("loading")
+        async with nodes.http.get(f"{nodes.url}/readyz") as ready:
+            assert (ready.status, msgspec.json.decode(await ready.read())["status"]) == (503, "loading")
+        async with nodes.http.get(f"{nodes.url}/v1/models") as answer:
+            assert answer.status == 503
+            assert int(answer.headers["Retry-After"]) > 0
+        for node in told.values():
+            os.kill(node.pid, signal.SIGCONT)
+        await nodes.served.until("ready again")
+
+
+async def test_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="it ended"):
+        async with serving_echoes(tmp_path)("--nodes", "2"):
+            pass
+    assert "store.url: expected a store that all nodes share" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("number", [1, 7, 64])
+def test_the_id_of_a_call_names_its_node(number: int) -> None:
+    call_id = new_id(Place(host="box-8080", number=number).call_prefix)
+    assert wanted(f"DELETE /v1/realtime/calls/{call_id} HTTP/1.1\r\n\r\n".encode()).node == number
+
+
+def test_without_a_front_calls_name_no_node() -> None:
+    assert wanted(f"DELETE /v1/realtime/calls/{new_id(Place(host='box').call_prefix)} HTTP/1.1\r\n\r\n".encode()).node is None
