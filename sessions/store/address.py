@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import msgspec
 from redis.asyncio.connection import Connection, ConnectionPool, SSLConnection
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from sessions.store.connection import TIMEOUT_S, StoreConnection
@@ -16,11 +16,11 @@ from sessions.store.interface import Store
 from sessions.store.library import Library, library
 from sessions.store.memory import MemoryStore
 from sessions.store.redis import RedisStore
-from sessions.store.servers import ClusterServers, OneServer, Place, Servers
+from sessions.store.servers import ClusterServers, OneServer, Place, SentinelServers, Servers
 from sessions.store.url import Address, parse
 
 SENTINEL_TIMEOUT_S = 0.5
-"""They are asked one after the other, within the time that a call has."""
+"""Each must have answered within the time that a call has."""
 
 
 @asynccontextmanager
@@ -56,26 +56,20 @@ async def connected(
 
 
 def _servers(address: Address, timeout_s: float) -> Servers:
+    pool = partial(_pool, address, timeout_s)
     if address.kind == "cluster":
-        return ClusterServers(partial(_pool, address, timeout_s), address.places)
-    make = _sentinel_pool if address.kind == "sentinel" else _pool
-    return OneServer(partial(make, address, timeout_s), address.places[0])
+        return ClusterServers(pool, address.places)
+    if address.kind == "sentinel":
+        # they have passwords and databases of their own
+        sentinels = msgspec.structs.replace(address, user=None, password=None, database=0)
+        return SentinelServers(pool, partial(_pool, sentinels, SENTINEL_TIMEOUT_S), address.places, address.service)
+    return OneServer(pool, address.places[0])
 
 
 def _pool(address: Address, timeout_s: float, place: Place, reads_block: bool) -> ConnectionPool:
-    kind = SSLConnection if address.with_tls else Connection
-    return ConnectionPool(kind, host=place[0], port=place[1], **_options(address, timeout_s, reads_block))
-
-
-def _sentinel_pool(address: Address, timeout_s: float, place: Place, reads_block: bool) -> ConnectionPool:
-    patience = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S, **_tls(address)}
-    sentinel = Sentinel(address.places, sentinel_kwargs=patience)
-    options = _options(address, timeout_s, reads_block)
-    return SentinelConnectionPool(address.service, sentinel, ssl=address.with_tls, **options)
-
-
-def _options(address: Address, timeout_s: float, reads_block: bool) -> dict[str, Any]:
-    return {
+    options: dict[str, Any] = {
+        "host": place[0],
+        "port": place[1],
         "db": address.database,
         "username": address.user,
         "password": address.password,
@@ -83,9 +77,7 @@ def _options(address: Address, timeout_s: float, reads_block: bool) -> dict[str,
         "socket_connect_timeout": timeout_s,
         "retry": Retry(NoBackoff(), 0),  # the lane tries again
         "protocol": 2,
-        **({"ssl_ca_certs": address.ca} if address.ca else {}),
     }
-
-
-def _tls(address: Address) -> dict[str, Any]:
-    return {"ssl": address.with_tls, "ssl_ca_certs": address.ca}
+    if address.with_tls:
+        return ConnectionPool(SSLConnection, ssl_ca_certs=address.ca, **options)
+    return ConnectionPool(Connection, **options)

@@ -1,12 +1,14 @@
 """Where the keys are: one server (also the one that Sentinel names), or the primaries of a Cluster, by slot."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias, cast
 
 import msgspec
 from redis.asyncio.connection import ConnectionPool
 from redis.crc import key_slot
-from redis.exceptions import AskError, ClusterDownError, RedisError
+from redis.exceptions import AskError, ClusterDownError, MasterDownError, RedisError
 
 from sessions.store.wire import Failure, Reply, Wire
 
@@ -17,7 +19,7 @@ MakePool: TypeAlias = Callable[[Place, bool], ConnectionPool]
 
 class Servers(Protocol):
     def place(self, key: str) -> Place:
-        """Raises ClusterDownError when nobody has its slot."""
+        """Raises ClusterDownError (MasterDownError is one) when nobody has its slot."""
         ...
 
     def primaries(self) -> Sequence[Place]: ...
@@ -32,8 +34,6 @@ class Servers(Protocol):
 
 
 class OneServer:
-    """`place` is anything where Sentinel chooses the server."""
-
     def __init__(self, pool: MakePool, place: Place) -> None:
         self._pool = pool
         self._place = place
@@ -48,7 +48,49 @@ class OneServer:
         return Wire(self._pool(place, reads_block))
 
     async def look(self) -> None:
-        """Each new connection finds it by itself."""
+        """It is where it is."""
+
+
+class SentinelServers:
+    """All Sentinels are asked, and most of those that answer are believed: one may not have heard of a failover yet."""
+
+    def __init__(self, pool: MakePool, sentinel_pool: MakePool, sentinels: Sequence[Place], service: str) -> None:
+        self._pool = pool
+        self._sentinel_pool = sentinel_pool
+        self._sentinels = tuple(sentinels)
+        self._service = service
+        self._primary: Place | None = None
+
+    def place(self, key: str) -> Place:
+        if self._primary is None:
+            raise MasterDownError(f"no Sentinel knows a primary of the name {self._service!r}")
+        return self._primary
+
+    def primaries(self) -> Sequence[Place]:
+        return (self.place(""),)
+
+    def wire(self, place: Place, *, reads_block: bool = False) -> Wire:
+        return Wire(self._pool(place, reads_block))
+
+    async def look(self) -> None:
+        answers = await asyncio.gather(*map(self._asked, self._sentinels))
+        named = Counter(answer for answer in answers if isinstance(answer, tuple))
+        if named:
+            self._primary = named.most_common(1)[0][0]
+            return
+        failures = [answer for answer in answers if isinstance(answer, Exception)]
+        raise failures[0] if failures else MasterDownError(f"the Sentinels know no primary of the name {self._service!r}")
+
+    async def _asked(self, sentinel: Place) -> Place | Failure | None:
+        wire = Wire(self._sentinel_pool(sentinel, False))
+        try:
+            reply = await wire.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)
+        except (RedisError, OSError) as error:
+            return error
+        finally:
+            await wire.close()
+        found = msgspec.convert(reply, tuple[bytes, bytes] | None)
+        return None if found is None else (found[0].decode(), int(found[1]))
 
 
 def asked_place(error: AskError) -> Place:

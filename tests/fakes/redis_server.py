@@ -15,7 +15,6 @@ from fakes.machine import ROOT
 from fakes.ports import free_port
 
 UNPACKED = ROOT / ".venv" / "redis" / "usr"
-_READY = b"Ready to accept connections"
 
 
 def program() -> str:
@@ -28,6 +27,9 @@ def program() -> str:
 
 class RedisServer:
     """`options` as on its command line: ("--appendonly", "yes")."""
+
+    ready = b"Ready to accept connections"
+    """It logs this when it has started."""
 
     def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
         self.folder = folder
@@ -43,9 +45,8 @@ class RedisServer:
     async def start(self, *options: str) -> None:
         """Also once more, on the same port and with the files that it has left. Returns when it takes connections."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        stated = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "", "--daemonize", "no")
         self._process = await asyncio.create_subprocess_exec(
-            *(program(), *stated, *self._options, *options),
+            *(program(), *self._stated(), *self._options, *options),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env=os.environ | {"LD_LIBRARY_PATH": str(UNPACKED / "lib" / "x86_64-linux-gnu")},
@@ -70,13 +71,17 @@ class RedisServer:
             await self._process.wait()
             await self._reading
 
+    def _stated(self) -> tuple[str, ...]:
+        stated = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder))
+        return (*stated, "--save", "", "--daemonize", "no")
+
     async def _read(self, process: asyncio.subprocess.Process, ready: asyncio.Event) -> None:
         assert process.stdout is not None
         with (self.folder / "log").open("wb") as kept:
             while line := await process.stdout.readline():
                 kept.write(line)
                 kept.flush()
-                if _READY in line:
+                if self.ready in line:
                     ready.set()
         await process.wait()
         ready.set()

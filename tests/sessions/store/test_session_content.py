@@ -1,12 +1,8 @@
 """What every session store keeps of a session: journal, inputs, snapshot, results; and the lists of sessions and keys."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 
-from fakes.redis_server import running_redis
-from fakes.session_stores import Stores, in_memory, in_redis
+from fakes.session_stores import Stores
 from sessions.states import State
 from sessions.store import session_limits as limits
 from sessions.store.records import Claimed, Entry, Fence, SessionRecord, Write
@@ -18,15 +14,6 @@ TOKEN = b"\x01" * 32
 
 def record(session_id: str = "s1", tenant: str = "t", grace_s: float = 600.0) -> SessionRecord:
     return SessionRecord(session_id=session_id, tenant=tenant, kind="voice", model="m", life_s=3600, grace_s=grace_s)
-
-
-@pytest.fixture(params=["memory", "redis"])
-async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stores]:
-    if request.param == "memory":
-        yield in_memory()
-        return
-    async with running_redis(tmp_path) as server, in_redis(server.url) as found:
-        yield found
 
 
 @pytest.fixture

@@ -1,12 +1,8 @@
 """What every session store does: who owns a session, under which fence, with which tokens, and when it ends."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 
-from fakes.redis_server import running_redis
-from fakes.session_stores import Stores, in_memory, in_redis
+from fakes.session_stores import Stores
 from sessions.states import State
 from sessions.store.interface import Fenced, SessionStore, UnknownSession
 from sessions.store.records import Claimed, Entry, Fence, OwnedBy, SessionRecord, Write
@@ -19,15 +15,6 @@ def record(session_id: str = "s1", tenant: str = "t", life_s: float = LIFE_S, gr
     return SessionRecord(
         session_id=session_id, tenant=tenant, kind="voice", model="m", principal="key", life_s=life_s, grace_s=grace_s
     )
-
-
-@pytest.fixture(params=["memory", "redis"])
-async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Stores]:
-    if request.param == "memory":
-        yield in_memory()
-        return
-    async with running_redis(tmp_path) as server, in_redis(server.url) as found:
-        yield found
 
 
 async def claimed(store: SessionStore, node: str, token: bytes, offer: bytes, *, above: Fence | None = None) -> Claimed:
