@@ -7,8 +7,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from engines import logs
-from realtime import health, pages, rest
+from realtime import admin, health, pages, rest
 from realtime.admitting import run_node
+from realtime.billed import run_billing
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import funnel, mark_started
 from realtime.forwarded import CALLER
@@ -35,9 +36,17 @@ def build_app(context: AppContext) -> web.Application:
     app[CONTEXT] = context
     app[ENDS] = Ends()
     app.add_routes(
-        [*health.routes(), *pages.routes(), *endpoint.routes(), *client_secrets.routes(), *calls.routes(), *rest.routes()]
+        [
+            *health.routes(),
+            *pages.routes(),
+            *endpoint.routes(),
+            *client_secrets.routes(),
+            *calls.routes(),
+            *rest.routes(),
+            *admin.routes(),
+        ]
     )
-    app.cleanup_ctx.extend((run_node, endpoint.run_sessions, calls.run_calls))
+    app.cleanup_ctx.extend((run_node, run_billing, endpoint.run_sessions, calls.run_calls))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 

@@ -17,6 +17,7 @@ from realtime.openai_realtime.known_sessions import KnownSessions
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
 from sessions.admission import Admission
+from sessions.billing import Billing
 from sessions.credentials import Credentials
 from sessions.manager import SessionManager
 from sessions.node import Node
@@ -36,6 +37,7 @@ class AppContext:
     store: Store
     node: Node
     admission: Admission
+    billing: Billing
     seats: SessionManager
     voice_sessions: VoiceSessions
     voice_settings: VoiceSettings

@@ -108,8 +108,8 @@ class Admission:
     ) -> None:
         self._node = node
         self.settings = settings
-        self._tenants = tenants
-        self._seats = seats
+        self.tenants = tenants
+        self.seats = seats
         self._clock = clock
         self._draw = draw or random.Random()
 
@@ -204,8 +204,8 @@ class Admission:
     def _asked(self, applicant: Applicant) -> Ask:
         tenant, settings = applicant.principal.tenant, self.settings
         limits, cost = (
-            self._tenants.of(tenant),
-            dict(self._seats.cost(applicant.kind) if applicant.cost is None else applicant.cost),
+            self.tenants.of(tenant),
+            dict(self.seats.cost(applicant.kind) if applicant.cost is None else applicant.cost),
         )
         quota: dict[str, float] = {}
         if applicant.kind != REQUEST and limits.sessions is not None:

@@ -43,7 +43,7 @@ class Seats:
         self._host = f"host:{identity.host}:"
         self._settings = settings
         self._maximum_sessions = maximum_sessions
-        self._calibrated = calibrated
+        self.calibrated = calibrated
         self._granted = granted
         self._state_mb = state_mb
         self._slots: dict[str, int] = {}
@@ -72,7 +72,7 @@ class Seats:
         cost: dict[str, float] = {self._node + "sessions": 1}
         if kind in self._state_mb:
             cost[self._node + "state_mb"] = self._state_mb[kind]
-        if kind in self._calibrated:
-            cost[self._host + "load"] = WHOLE_LOAD // self._calibrated[kind].seats
+        if kind in self.calibrated:
+            cost[self._host + "load"] = WHOLE_LOAD // self.calibrated[kind].seats
         cost |= {self._host + stage: 1 for stage in RESIDENT_STAGES.get(kind, ()) if stage in self._slots}
         return cost

@@ -1,9 +1,8 @@
-"""What the admin paths work with, and who may use them."""
+"""Who may use the admin paths, and what all of them need."""
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 from aiohttp import web
@@ -11,27 +10,12 @@ from aiohttp import web
 from realtime.errors import Forbidden, Invalid
 from realtime.guard import PRINCIPAL
 from realtime.turned_away import turned_away
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
 from sessions.identity import Scope, is_name
-from sessions.store.interface import Store, StoreDown
-from sessions.tenants import Tenants
+from sessions.store.interface import StoreDown
 
 PAGE = 100
 LONGEST_PAGE = 1000
 _NUMBER = re.compile(r"[0-9]{1,9}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Desk:
-    """`calibrated`: how many sessions of a kind this node's machine carries."""
-
-    store: Store
-    tenants: Tenants
-    admission: AdmissionSettings
-    calibrated: Mapping[str, CalibratedSeats]
-
-
-DESK = web.AppKey("desk", Desk)
 
 
 @contextmanager

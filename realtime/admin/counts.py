@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from realtime.admin.desk import DESK, answer, asked_page, asking_the_store
+from realtime.admin.asking import answer, asked_page, asking_the_store
 from realtime.admin.records import QueueShown, ResourceShown, SeatsShown, TenantPage, TenantShown
+from realtime.context import CONTEXT
 from sessions.store.records import Census
 from sessions.tenants import Tenants
 
@@ -15,7 +16,7 @@ def routes() -> list[web.RouteDef]:
 
 
 async def queue(request: web.Request) -> web.Response:
-    settings, census = request.app[DESK].admission, await _census(request)
+    settings, census = request.app[CONTEXT].admission.settings, await _census(request)
     return answer(
         QueueShown(
             waiting=census.waiting,
@@ -29,23 +30,24 @@ async def queue(request: web.Request) -> web.Response:
 async def seats(request: web.Request) -> web.Response:
     census = await _census(request)
     resources = {name: ResourceShown(used=each.used, capacity=each.capacity) for name, each in census.resources.items()}
-    calibrated = request.app[DESK].calibrated
+    calibrated = request.app[CONTEXT].admission.seats.calibrated
     return answer(SeatsShown(active=census.active, lent=census.lent, resources=resources, calibrated=calibrated))
 
 
 async def list_tenants(request: web.Request) -> web.Response:
     """Those that the operator has named, that have something, and that have used something."""
-    desk, (after, limit) = request.app[DESK], asked_page(request)
+    context, (after, limit) = request.app[CONTEXT], asked_page(request)
+    tenants = context.admission.tenants
     with asking_the_store():
-        active, bills = (await desk.store.census()).tenants, await desk.store.bills()
-    names = sorted(name for name in {*desk.tenants.named, *active, *bills} if name > after)
-    page = tuple(_shown(name, desk.tenants, active, bills) for name in names[:limit])
+        active, bills = (await context.store.census()).tenants, await context.store.bills()
+    names = sorted(name for name in {*tenants.named, *active, *bills} if name > after)
+    page = tuple(_shown(name, tenants, active, bills) for name in names[:limit])
     return answer(TenantPage(data=page, next=page[-1].id if len(names) > limit else None))
 
 
 async def _census(request: web.Request) -> Census:
     with asking_the_store():
-        return await request.app[DESK].store.census()
+        return await request.app[CONTEXT].store.census()
 
 
 def _shown(name: str, tenants: Tenants, active: Mapping[str, int], bills: Mapping[str, Mapping[str, float]]) -> TenantShown:

@@ -2,8 +2,9 @@
 
 from aiohttp import web
 
-from realtime.admin.desk import DESK, answer, asking_the_store
+from realtime.admin.asking import answer, asking_the_store
 from realtime.admin.records import NodeList, NodeShown, NodeTold
+from realtime.context import CONTEXT
 from realtime.errors import Refusal, shown
 from sessions.store.records import NodeSeen, Order
 
@@ -16,7 +17,7 @@ def routes() -> list[web.RouteDef]:
 
 async def list_nodes(request: web.Request) -> web.Response:
     with asking_the_store():
-        found = await request.app[DESK].store.nodes()
+        found = await request.app[CONTEXT].store.nodes()
     return answer(NodeList(data=tuple(map(_shown, found))))
 
 
@@ -32,7 +33,7 @@ async def undrain(request: web.Request) -> web.Response:
 
 async def _order(request: web.Request, verb: str) -> web.Response:
     """Raises Refusal: 404 for one that the store does not know, or knows to be dead."""
-    store, name = request.app[DESK].store, request.match_info["node"]
+    store, name = request.app[CONTEXT].store, request.match_info["node"]
     with asking_the_store():
         living = [seen.node for seen in await store.nodes() if seen.lease_s > 0]
         if name not in living:

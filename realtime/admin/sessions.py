@@ -2,8 +2,9 @@
 
 from aiohttp import web
 
-from realtime.admin.desk import DESK, answer, asked_page, asked_tenant, asking_the_store, visible_tenant
+from realtime.admin.asking import answer, asked_page, asked_tenant, asking_the_store, visible_tenant
 from realtime.admin.records import SessionClosed, SessionPage, SessionShown
+from realtime.context import CONTEXT
 from realtime.errors import Refusal, shown
 from sessions.identity import is_name
 from sessions.store.interface import Store
@@ -20,7 +21,7 @@ def routes() -> list[web.RouteDef]:
 async def list_sessions(request: web.Request) -> web.Response:
     tenant, (after, limit) = asked_tenant(request), asked_page(request)
     with asking_the_store():
-        found = await request.app[DESK].store.sessions(tenant, after, limit + 1)
+        found = await request.app[CONTEXT].store.sessions(tenant, after, limit + 1)
     page, more = found[:limit], len(found) > limit
     return answer(SessionPage(data=tuple(map(_shown, page)), next=page[-1].record.session_id if more else None))
 
@@ -31,7 +32,7 @@ async def inspect(request: web.Request) -> web.Response:
 
 async def close(request: web.Request) -> web.Response:
     """Its node ends it, when it has one: the client is told. Else it is billed and deleted here, all of it."""
-    found, store = await _found(request), request.app[DESK].store
+    found, store = await _found(request), request.app[CONTEXT].store
     session_id = found.record.session_id
     with asking_the_store():
         owner = await store.owner(session_id)
@@ -54,7 +55,7 @@ async def _found(request: web.Request) -> Listed:
     """Raises Refusal: 404 also for one of another tenant."""
     tenant, session_id = visible_tenant(request), request.match_info["session_id"]
     with asking_the_store():
-        found = await request.app[DESK].store.look(session_id) if is_name(session_id) else None
+        found = await request.app[CONTEXT].store.look(session_id) if is_name(session_id) else None
     if found is None or tenant not in (None, found.record.tenant):
         message = f"session id: there is no session {shown(session_id)}; it may have ended"
         raise Refusal(message, status=404, code="session_not_found", field="session_id")

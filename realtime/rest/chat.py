@@ -27,7 +27,7 @@ from sessions.seats import REQUEST
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
-    with measured(context, "chat") as watch:
+    with measured(request, "chat") as watch:
         body = await read_json(request, ChatBody)
         watch.restart()
         check_model(context.catalogue.chat, body.model, "chat")

@@ -14,6 +14,7 @@ from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
 from realtime.rest.voices import RATE_HZ
 from realtime.together import together
+from sessions.usage import AUDIO_IN_S, AUDIO_OUT_S, TOKENS_IN, TOKENS_OUT
 
 
 class ChatAnswer:
@@ -37,6 +38,8 @@ class ChatAnswer:
                 case "text":
                     if delivery.final:
                         self._counts = payload.attributes
+                        self.watch.usage.add(TOKENS_IN, self.usage.prompt_tokens)
+                        self.watch.usage.add(TOKENS_OUT, self.usage.completion_tokens)
                     if payload.text:
                         self.watch.text()
                         self.text += payload.text
@@ -46,6 +49,7 @@ class ChatAnswer:
                     if pcm is not None and pcm.data:
                         self.watch.audio()
                         self.watch.add_audio(len(pcm.data) / 2 / RATE_HZ)
+                        self.watch.usage.add(AUDIO_OUT_S, len(pcm.data) / 2 / RATE_HZ)
                         yield bytes(pcm.data)
 
     @property
@@ -85,8 +89,11 @@ async def _answer_recording(context: AppContext, order: Request, question: Recor
             first = await anext(upload)
             async with await context.graph.submit(order) as stream:
                 watch.follow(stream)
-                answer = ChatAnswer(stream, watch)
-                await together(feed(stream, first, upload, Heard()), _read(read, answer))
+                answer, heard = ChatAnswer(stream, watch), Heard()
+                try:
+                    await together(feed(stream, first, upload, heard), _read(read, answer))
+                finally:
+                    watch.usage.add(AUDIO_IN_S, heard.seconds)
 
 
 async def _read(read: Reader, answer: ChatAnswer) -> None:

@@ -12,6 +12,7 @@ from realtime.media.job import MediaJob
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
 from realtime.together import together
+from sessions.usage import AUDIO_IN_S
 
 EAR_RATE_HZ = 16_000
 """What the ear models work with."""
@@ -43,7 +44,10 @@ async def recognise(context: AppContext, upload: MediaJob, language: str, servic
     )
     async with await context.graph.submit(order) as stream:
         watch.follow(stream)
-        await together(feed(stream, first, pieces, heard), _collect(stream, heard))
+        try:
+            await together(feed(stream, first, pieces, heard), _collect(stream, heard))
+        finally:
+            watch.usage.add(AUDIO_IN_S, heard.seconds)
     watch.transcript()
     heard.text = heard.text.strip()
     return heard

@@ -22,6 +22,7 @@ from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import RATE_HZ, Voice, VoiceField, speaking_voice
 from realtime.together import together
 from sessions.seats import REQUEST
+from sessions.usage import AUDIO_OUT_S
 
 MAX_INPUT_CHARACTERS = 4096
 """OpenAI's limit."""
@@ -40,7 +41,7 @@ class SpeechBody(msgspec.Struct, frozen=True):
 
 async def create_speech(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
-    with measured(context, "speech") as watch:
+    with measured(request, "speech") as watch:
         body = await read_json(request, SpeechBody)
         watch.restart()
         voice = speaking_voice(context.catalogue, body.model, body.voice)
@@ -89,6 +90,7 @@ async def _encode(stream: RequestStream, job: MediaJob, watch: Stopwatch) -> Non
         if pcm is not None and pcm.data:
             samples += len(pcm.data) // 2
             watch.add_audio(len(pcm.data) / 2 / RATE_HZ)
+            watch.usage.add(AUDIO_OUT_S, len(pcm.data) / 2 / RATE_HZ)
             await job.write(bytes(pcm.data))
     if not samples:
         raise Invalid("input", "text with something that can be spoken", "text that is silent when spoken")

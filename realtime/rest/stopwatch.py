@@ -4,17 +4,22 @@ import asyncio
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
+from aiohttp import web
+
 from engines.requests import RequestStream, StageTiming
-from realtime.context import AppContext
+from realtime.context import CONTEXT
 from realtime.errors import Refusal
+from realtime.guard import PRINCIPAL
 from realtime.shown_timing import shown_timing
 from sessions.events import AnswerTiming
+from sessions.usage import REQUESTS, UsageMeter
 
 
 class Stopwatch:
-    """Counts from the moment when the request was there as a whole."""
+    """Counts from the moment when the request was there as a whole. `usage`: what the tenant is billed for it."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
+        self.usage = UsageMeter()
         self._clock = clock
         self._started = clock()
         self._streams: list[RequestStream] = []
@@ -71,13 +76,15 @@ class Stopwatch:
 
 
 @contextmanager
-def measured(context: AppContext, source: str) -> Generator[Stopwatch]:
-    """Times what happens inside and counts its outcome: completed, refused, cancelled or failed."""
+def measured(request: web.Request, source: str) -> Generator[Stopwatch]:
+    """Times what happens inside, counts its outcome (completed, refused, cancelled or failed), and bills what it has used."""
+    context = request.app[CONTEXT]
     watch = Stopwatch(context.clock)
     outcome = "failed"
     try:
         yield watch
         outcome = "completed"
+        watch.usage.add(REQUESTS, 1)
     except (asyncio.CancelledError, ConnectionError):
         outcome = "cancelled"
         raise
@@ -85,6 +92,7 @@ def measured(context: AppContext, source: str) -> Generator[Stopwatch]:
         outcome = "refused" if refusal.status < 500 else "failed"
         raise
     finally:
+        context.billing.add(request[PRINCIPAL].tenant, watch.usage.totals)
         context.metrics.answered(source, outcome, watch.timing() if outcome == "completed" else None)
 
 

@@ -44,7 +44,7 @@ class Transcription(msgspec.Struct, frozen=True):
 
 async def create_transcription(request: web.Request) -> web.StreamResponse:
     context = request.app[CONTEXT]
-    with measured(context, "transcription") as watch, media_faults("file"):
+    with measured(request, "transcription") as watch, media_faults("file"):
         async with AsyncExitStack() as places:
             sent = UploadForm(request, lambda: places.enter_async_context(context.media.decode(EAR_RATE_HZ)))
             upload = await sent.read()

@@ -1,6 +1,7 @@
 """The edge over a FakeGraph, with real sessions, served on loopback."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -21,11 +22,13 @@ from realtime.server import now_us, seats
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate
 from sessions.admission import Admission
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.billing import Billing
 from sessions.node import Node, NodeIdentity
 from sessions.seats import Seats
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.states import State
+from sessions.store.interface import Store
 from sessions.store.memory import MemoryStore
 from sessions.tenants import Tenants, TenantSettings
 from sessions.voice_sessions import VoiceSessions
@@ -38,6 +41,7 @@ CATALOGUE = Catalogue(
     voices={"joe": "audio", "heart": "narration"},
     speakers={"joe": "piper", "heart": "kokoro"},
 )
+BILLED_EVERY_S = 0.05
 REPORT = StageReport("thinker", 1, 2, 8, 40, 44, 50, "tokens", 123, {})
 
 
@@ -68,13 +72,15 @@ def edge_context(
     api_key: str | None = None,
     admission: AdmissionSettings = AdmissionSettings(),  # noqa: B008
     tenants: Mapping[str, TenantSettings] | None = None,
+    calibrated: Mapping[str, CalibratedSeats] | None = None,
+    store: Store | None = None,
     **changes: Any,
 ) -> AppContext:
     """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
     who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
-    manager, store, identity = seats(limits), MemoryStore(now_us), NodeIdentity(node="edge-1", host="edge")
-    costs = Seats(identity, admission, limits.maximum_sessions, {}, lambda: {"vad": 64}, {})
+    manager, store, identity = seats(limits), store or MemoryStore(now_us), NodeIdentity(node="edge-1", host="edge")
+    costs = Seats(identity, admission, limits.maximum_sessions, calibrated or {}, lambda: {"vad": 64}, {})
     node = Node(store, identity, costs.capacity, costs.reserve)
     node.set(ready=True)
     parts: dict[str, Any] = {
@@ -84,6 +90,7 @@ def edge_context(
         "store": store,
         "node": node,
         "admission": Admission(node, admission, Tenants(tenants), costs),
+        "billing": Billing(store, BILLED_EVERY_S, time.monotonic),
         "seats": manager,
         "voice_sessions": VoiceSessions(graph, manager, voice_settings, CATALOGUE.voices),
         "voice_settings": voice_settings,

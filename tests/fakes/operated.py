@@ -5,25 +5,17 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
-from aiohttp import web
 
 from fakes.clock import Clock
 from fakes.doors import Door
-from fakes.edge import edge_context
+from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
-from realtime import admin
-from realtime.admin.desk import DESK, Desk
-from realtime.context import CONTEXT
-from realtime.errors import funnel
-from realtime.guard import guard
-from realtime.handed import ENDS, Ends
-from realtime.listener import listen
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.admission_settings import CalibratedSeats
 from sessions.identity import Scope
 from sessions.key_ring import Grant
 from sessions.store.memory import MemoryStore
 from sessions.store.records import Admitted, Announcement, Ask, SessionRecord, Write
-from sessions.tenants import Tenants, TenantSettings
+from sessions.tenants import TenantSettings
 
 LEASE_S = 10.0
 OPERATOR, ACME, OTHER, REST_ONLY = "ops", "acme", "other", "rest"
@@ -71,20 +63,12 @@ async def operated() -> AsyncGenerator[Operated]:
         OTHER: (await door.ring.create(Grant(tenant=OTHER, scopes=frozenset((Scope.SESSIONS,))))).text,
         REST_ONLY: (await door.ring.create(Grant(tenant=ACME, scopes=frozenset((Scope.REST,))))).text,
     }
-    app = web.Application(middlewares=[funnel, guard])
-    app[CONTEXT], app[ENDS] = edge_context(FakeGraph(), door=door), Ends()
-    app[DESK] = Desk(
+    context = edge_context(
+        FakeGraph(),
+        door=door,
         store=store,
-        tenants=Tenants({ACME: TenantSettings(weight=2, sessions=3), "idle": TenantSettings()}),
-        admission=AdmissionSettings(),
+        tenants={ACME: TenantSettings(weight=2, sessions=3), "idle": TenantSettings()},
         calibrated={"voice": CalibratedSeats(seats=6, measured={"p95_ms": 900}, machine="here")},
     )
-    app.add_routes(admin.routes())
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    with listen("127.0.0.1", 0, None) as listener:
-        accepting = await listener.accept(runner)
-        async with aiohttp.ClientSession() as http:
-            yield Operated(store, clock, keys, listener.url, http)
-        accepting.close()
-    await runner.cleanup()
+    async with serving(context) as url, aiohttp.ClientSession() as http:
+        yield Operated(store, clock, keys, url, http)

@@ -99,7 +99,7 @@ async def test_a_dead_nodes_session_gives_its_seat_back_when_it_is_closed(house:
 async def test_a_node_is_told_to_drain_and_not_to(house: Operated) -> None:
     cursor, _ = await house.store.news("a", "", 0)
     status, listed = await house.ask("/nodes")
-    assert (status, ids(listed)) == (200, ["a"])
+    assert (status, ids(listed)) == (200, ["a", "edge-1"])
     assert listed["data"][0]["address"] == "10.0.0.1:8080"
     assert (await house.ask("/nodes/a/drain", method="POST"))[0] == 202
     assert (await house.ask("/nodes/a/undrain", method="POST"))[0] == 202
