@@ -38,18 +38,28 @@ class ShelfView(Generic[T]):
         self._down = StoreDown("it has not been asked yet", RETRY_S)
         self._unreadable: set[str] = set()
 
-    async def records(self, at_most_s: float = FRESH_S) -> Mapping[str, T]:
-        """By name, at most so old; older while the store is down, up to STALE_S. Raises StoreDown."""
-        if self._clock() - self._read_at_s > at_most_s:
-            async with self._reading:  # who waits here finds what the first one has read
-                if self._clock() - self._read_at_s > at_most_s:
-                    await self._read()
+    async def records(self) -> Mapping[str, T]:
+        """By name, at most FRESH_S old; older while somebody looks, or the store is down, up to STALE_S. Raises StoreDown."""
+        if not (self._reading.locked() and self._age_s <= STALE_S):
+            await self._see(FRESH_S)
         return self._records
 
     async def find(self, name: str) -> T | None:
         """One that is new is found SOONEST_S later at most. Raises StoreDown."""
         found = (await self.records()).get(name)
-        return found if found is not None else (await self.records(SOONEST_S)).get(name)
+        if found is None:
+            await self._see(SOONEST_S)
+        return self._records.get(name)
+
+    @property
+    def _age_s(self) -> float:
+        return self._clock() - self._read_at_s
+
+    async def _see(self, at_most_s: float) -> None:
+        if self._age_s > at_most_s:
+            async with self._reading:  # who waits here finds what the first one has read
+                if self._age_s > at_most_s:
+                    await self._read()
 
     def forget(self) -> None:
         """This node has changed the shelf itself."""
@@ -65,8 +75,8 @@ class ShelfView(Generic[T]):
             except StoreDown as down:
                 self._down = down
                 self._failed_at_s = self._clock()
-        if self._clock() - self._read_at_s > STALE_S:
-            raise StoreDown(str(self._down), self._down.retry_after_s) from self._down
+        if self._age_s > STALE_S:
+            raise StoreDown(f"{self._shelf} cannot be read", self._down.retry_after_s) from self._down
 
     def _decoded(self, shelf: Mapping[str, bytes]) -> dict[str, T]:
         records: dict[str, T] = {}
