@@ -1,10 +1,11 @@
 """`antiphon serve --nodes 2` over a real Redis: one port, two nodes, workers that outlive both."""
 
+import asyncio
 import os
 import re
 import signal
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -152,3 +153,30 @@ def test_the_id_of_a_call_names_its_node(number: int) -> None:
 
 def test_without_a_front_calls_name_no_node() -> None:
     assert wanted(f"DELETE /v1/realtime/calls/{new_id(Place(host='box').call_prefix)} HTTP/1.1\r\n\r\n".encode()).node is None
+
+
+@pytest.mark.full
+async def test_when_the_front_is_killed_nothing_of_it_is_left(tmp_path: Path) -> None:
+    async with (
+        running_redis(tmp_path / "redis") as redis,
+        aiohttp.ClientSession() as http,
+        serving_echoes(tmp_path, redis.url)("--nodes", "2") as served,
+    ):
+        await served.until(r"ready after \d")
+        nodes = Nodes(served, http)
+        pids = [await nodes.worker_pid(), *(told.pid for told in (await nodes.told()).values())]
+        served.process.kill()
+        await served.process.wait()
+        async with asyncio.timeout(10):
+            for pid in pids:
+                await ended(pid)
+
+
+async def ended(pid: int) -> None:
+    """Returns when the process, which is nobody's child here, has gone."""
+    with suppress(ProcessLookupError):
+        watched, over = os.pidfd_open(pid), asyncio.Event()
+        asyncio.get_running_loop().add_reader(watched, over.set)
+        await over.wait()
+        asyncio.get_running_loop().remove_reader(watched)
+        os.close(watched)
