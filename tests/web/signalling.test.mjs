@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { checkKey, iceServers, offerCall } from "../../web/voice/signalling.js";
+import { checkKey, enter, iceServers, offerCall } from "../../web/voice/signalling.js";
 
 const PORTAL = "<html>Please accept the terms of this hotel.</html>";
 const AT = { status: 201, headers: { Location: "/v1/realtime/calls/1" } };
@@ -84,4 +84,44 @@ test("who gives up is told of nothing else", async () => {
   const asked = checkKey(attempt.signal);
   attempt.abort();
   await assert.rejects(asked, { name: "AbortError" });
+});
+
+// A server with the key "key", whose secrets are "ek_1", "ek_2", …; those in `ended` have ended. `asked` has what each request bore.
+const keyed = (ended, makes = true) => {
+  const asked = [];
+  let made = 0;
+  globalThis.fetch = async (url, { headers }) => {
+    const borne = headers.Authorization?.replace("Bearer ", "");
+    asked.push(`${url.replace("/v1/", "")} ${borne}`);
+    if (borne !== "key" && (!borne?.startsWith("ek_") || ended.has(borne))) return new Response('{"error":{"message":"no"}}', { status: 401 });
+    if (!url.endsWith("client_secrets")) return new Response("{}");
+    return makes ? Response.json({ value: `ek_${++made}` }) : new Response('{"error":{"message":"no"}}', { status: 403 });
+  };
+  return asked;
+};
+
+test("a key that is entered is exchanged for a secret, and a secret that has ended for another one", async () => {
+  const ended = new Set();
+  const asked = keyed(ended);
+  await enter("key");
+  await checkKey();
+  ended.add("ek_1");
+  await checkKey();
+  await checkKey();
+  const expected = ["realtime/client_secrets key", "models ek_1", "models ek_1", "realtime/client_secrets key", "models ek_2", "models ek_2"];
+  assert.deepEqual(asked, expected);
+});
+
+test("where no secret is made the key goes on", async () => {
+  const asked = keyed(new Set(), false);
+  await enter("key");
+  await checkKey();
+  assert.deepEqual(asked, ["realtime/client_secrets key", "models key"]);
+});
+
+test("a wrong key is told, and not asked for over and over", async () => {
+  const asked = keyed(new Set());
+  await enter("wrong");
+  await assert.rejects(checkKey(), refused("key_wrong"));
+  assert.deepEqual(asked, ["realtime/client_secrets wrong", "models wrong"]);
 });

@@ -1,4 +1,5 @@
-// The server's key, where it asks for one. Kept for this tab only, or, where pages may keep nothing, for this page. Never in a URL.
+// What the server lets us in with, where it asks for a key. The key itself is known to this page alone; the tab keeps, for the page after a
+// reload, a client secret that was made with it and that ends by itself. Never in a URL.
 
 import { Kept } from "./keeping.js";
 
@@ -8,8 +9,14 @@ const kept = new Kept("sessionStorage", "antiphon.key");
 
 export const storedKey = () => kept.value ?? "";
 
-export const keepKey = (key) => {
-  kept.value = key;
+let entered = "";
+
+export const enteredKey = () => entered;
+
+// `bears`: what requests bear from now on.
+export const keepKey = (key, bears) => {
+  entered = key;
+  kept.value = bears;
 };
 
 export const bearer = () => (storedKey() === "" ? {} : { Authorization: `Bearer ${storedKey()}` });

@@ -8,7 +8,6 @@ import { Controls } from "./controls.js";
 import { begun, canInterrupt, EMPTY, ended, phase, reduce } from "./conversation.js";
 import { Devices } from "./devices.js";
 import { byId, write } from "./element.js";
-import { keepKey } from "./key.js";
 import { showReadiness } from "./loading_panel.js";
 import { Meter } from "./meter.js";
 import { Notice } from "./notice.js";
@@ -16,7 +15,7 @@ import { isGone, problemAfter, unansweredAfter } from "./outage.js";
 import { PushToTalk } from "./push_to_talk.js";
 import { isOpen, UNKNOWN, Watch } from "./readiness.js";
 import { Score } from "./score.js";
-import { checkKey } from "./signalling.js";
+import { checkKey, enter } from "./signalling.js";
 import { TextCall } from "./text_call.js";
 import { Ticket } from "./ticket.js";
 import { Transcript } from "./transcript.js";
@@ -171,8 +170,8 @@ async function knock() {
   }
 }
 
-function useKey(key) {
-  keepKey(key);
+async function useKey(key) {
+  await enter(key);
   change({ problem: null });
   knock();
 }

@@ -1,17 +1,18 @@
 // Offers, answers and hang-ups: what of a call goes over HTTP. Refusals become problems.
 
-import { bearer, storedKey } from "./key.js";
+import { bearer, enteredKey, keepKey, storedKey } from "./key.js";
 import { Problem, refusalProblem } from "./words.js";
 
 const CALLS = "/v1/realtime/calls";
+const SECRETS = "/v1/realtime/client_secrets";
+const SECRET_LASTS_S = 7200; // the longest there is
 const ICE_SERVERS_WITHIN_MS = 1500;
 const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be gone, and a fresh try finds it again
 
 // Posts an SDP offer, with a token to come back to its conversation. Returns the answer and where the call is to be hung up.
 // `hold`: a page that is loaded again closes its connection, too, and that is no goodbye.
 export const offerCall = async (sdp, resume) => {
-  const headers = { "Content-Type": "application/sdp", ...bearer() };
-  const offer = { method: "POST", headers, body: sdp };
+  const offer = { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp };
   const call = await (resume === null ? asked(`${CALLS}?hold=1`, offer, read) : resumed(offer, resume));
   if (call.location === null) throw new Problem("unreachable"); // somebody else has answered
   return call;
@@ -21,7 +22,7 @@ export const offerCall = async (sdp, resume) => {
 export const iceServers = async () => {
   const signal = AbortSignal.timeout(ICE_SERVERS_WITHIN_MS);
   try {
-    const servers = await asked("/v1/realtime/ice_servers", { headers: bearer(), cache: "no-store", signal }, (answer) => answer.json());
+    const servers = await asked("/v1/realtime/ice_servers", { cache: "no-store", signal }, (answer) => answer.json());
     return Array.isArray(servers) ? servers : [];
   } catch (error) {
     if (error instanceof Problem) return []; // what is wrong is told of the offer itself
@@ -37,7 +38,21 @@ export const hangUp = (location) => {
 };
 
 // Whether this server would let us in: a WebSocket cannot tell why it was refused.
-export const checkKey = (signal) => asked("/v1/models", { headers: bearer(), signal }, () => {});
+export const checkKey = (signal) => asked("/v1/models", { signal }, () => {});
+
+// Requests bear a client secret from now on that this key has made, or the key itself, where the server makes none of it.
+export const enter = async (key) => keepKey(key, await secretOf(key));
+
+const secretOf = async (key) => {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${key}` };
+  const body = JSON.stringify({ expires_after: { anchor: "created_at", seconds: SECRET_LASTS_S } });
+  try {
+    return (await askedOnce(SECRETS, { method: "POST", headers, body }, async (answer) => (await answer.json()).value)) ?? key;
+  } catch (error) {
+    if (error instanceof Problem) return key; // what is wrong is told of whatever is asked with it
+    throw error;
+  }
+};
 
 const read = async (answer) => ({ sdp: await answer.text(), location: answer.headers.get("Location") });
 
@@ -50,10 +65,22 @@ const resumed = async (offer, token) => {
   }
 };
 
-// What `take` makes of the answer. Networks break off, stall, or answer themselves: all that is "unreachable", and may pass.
+// As askedOnce. A secret that has ended, since it was old or the server has been started anew, is replaced.
 const asked = async (url, options, take) => {
+  const borne = storedKey();
   try {
-    const answer = await fetch(url, options);
+    return await askedOnce(url, options, take);
+  } catch (error) {
+    if (error.code !== "key_wrong" || enteredKey() === "" || enteredKey() === borne) throw error;
+    await enter(enteredKey());
+    return askedOnce(url, options, take);
+  }
+};
+
+// What `take` makes of the answer. Networks break off, stall, or answer themselves: all that is "unreachable", and may pass.
+const askedOnce = async (url, options, take) => {
+  try {
+    const answer = await fetch(url, { ...options, headers: { ...bearer(), ...options.headers } });
     if (answer.ok) return await take(answer);
     throw refusalProblem(answer.status, await errorOf(answer), answer.headers.get("Retry-After"), storedKey() !== "");
   } catch (error) {

@@ -91,7 +91,7 @@ const PROBLEMS = {
     "Open this page by https, or as http://127.0.0.1 on the machine that serves it.",
     ["text"],
   ],
-  key_needed: ["This server asks for a key", "It was started with one. The key stays in this tab and is forgotten with it.", ["key"]],
+  key_needed: ["This server asks for a key", "Enter one that its operator has given you. It stays in this page and is forgotten with it.", ["key"]],
   key_wrong: ["The server does not know this key", "Check it, and enter it again.", ["key"]],
   full: ["All seats are taken", "The server talks with as many people as it can. Try again in a moment.", ["retry"]],
   not_ready: ["The server is not ready yet", "It is loading, or about to stop. Start can be pressed again when it is ready.", ["retry"]],
