@@ -1,10 +1,13 @@
 """Sessions of nodes that have died: what is billed of them, and what becomes of them."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
 
-from fakes.clock import Clock
+import pytest
+
+from fakes.redis_server import running_redis
+from fakes.whole_store import TimedStore, in_memory, in_redis
 from sessions.orphans import KEPT_S, Orphans
-from sessions.store.memory import MemoryStore
 from sessions.store.records import Admitted, Announcement, Ask, Entry, Fence, SessionRecord, Write
 
 LEASE_S, GRACE_S = 10.0, 60.0
@@ -23,10 +26,10 @@ def announcement(node: str) -> Announcement:
 class World:
     """The store, a session of node `a` in the middle of an answer, and node `b` that looks after orphans."""
 
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.store = MemoryStore(self.clock.now_us)
-        self.orphans = Orphans(self.store, "b", LEASE_S / 3, self.clock.sleep)
+    def __init__(self, timed: TimedStore) -> None:
+        self.store = timed.store
+        self.wait = timed.pass_s
+        self.orphans = Orphans(timed.store, "b", LEASE_S / 3)
 
     async def begin(self) -> Fence:
         await self.store.announce(announcement("a"))
@@ -39,18 +42,20 @@ class World:
         await self.store.write(SESSION, fence, Write(number=2, usage=USED))
         return fence
 
-    async def wait(self, seconds: float) -> None:
-        """Others ask the store for this and that meanwhile: what is due at it happens at the next call."""
-        for _ in range(4):
-            await self.clock.advance(seconds / 4)
-            await self.store.census()
-
     async def bill(self) -> Mapping[str, float]:
         return (await self.store.bills()).get("acme", {})
 
 
-async def test_what_the_journal_has_is_billed_and_the_session_deleted() -> None:
-    world = World()
+@pytest.fixture(params=["memory", "redis"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World]:
+    if request.param == "memory":
+        yield World(in_memory())
+        return
+    async with running_redis(tmp_path) as server, in_redis(server.url) as timed:
+        yield World(timed)
+
+
+async def test_what_the_journal_has_is_billed_and_the_session_deleted(world: World) -> None:
     await world.begin()
     await world.wait(LEASE_S + 1)
     await world.orphans.sweep()
@@ -65,8 +70,7 @@ async def test_what_the_journal_has_is_billed_and_the_session_deleted() -> None:
     assert await world.bill() == USED
 
 
-async def test_a_sweep_that_broke_off_is_done_again_by_another_node_and_changes_no_bill_twice() -> None:
-    world = World()
+async def test_a_sweep_that_broke_off_is_done_again_by_another_node_and_changes_no_bill_twice(world: World) -> None:
     await world.begin()
     await world.wait(LEASE_S + GRACE_S + 1)
     assert await world.store.orphans(10) == (SESSION,)  # taken by a node that then dies
@@ -79,8 +83,7 @@ async def test_a_sweep_that_broke_off_is_done_again_by_another_node_and_changes_
     assert await world.store.look(SESSION) is None
 
 
-async def test_a_session_that_was_taken_over_is_none() -> None:
-    world = World()
+async def test_a_session_that_was_taken_over_is_none(world: World) -> None:
     await world.begin()
     await world.wait(LEASE_S + 1)
     await world.store.announce(announcement("b"))
@@ -95,9 +98,8 @@ async def test_a_session_that_was_taken_over_is_none() -> None:
     assert await world.store.look(SESSION) is not None
 
 
-async def test_while_its_owner_lives_it_is_billed_and_left_to_it() -> None:
+async def test_while_its_owner_lives_it_is_billed_and_left_to_it(world: World) -> None:
     """The seat was lent to somebody else a moment ago: its node ends it."""
-    world = World()
     fence = await world.begin()
     await world.store.renew_owned({SESSION: fence}, 3600)
     await world.wait(LEASE_S + GRACE_S + 1)
@@ -110,8 +112,7 @@ async def test_while_its_owner_lives_it_is_billed_and_left_to_it() -> None:
     assert await world.store.look(SESSION) is None
 
 
-async def test_a_one_shot_request_that_died_with_its_node_is_forgotten() -> None:
-    world = World()
+async def test_a_one_shot_request_that_died_with_its_node_is_forgotten(world: World) -> None:
     await world.store.announce(announcement("a"))
     assert isinstance(
         await world.store.ask(Ask(session_id="req_1", tenant="acme", kind="request", node="a", cost=COST)), Admitted
