@@ -21,6 +21,7 @@ from realtime.admitting import admission_of
 from realtime.app import build_app
 from realtime.catalogue import catalogue
 from realtime.context import AppContext
+from realtime.departed import give_up
 from realtime.deployment import Deployment
 from realtime.health import loading
 from realtime.keys import check_keys, credentials_of, say_if_open
@@ -102,7 +103,9 @@ async def _serve(
     certificate: Certificate | None,
 ) -> None:
     async with open_store(deployment.store.url, deployment.store.settle_s) as store:
-        gateway = Gateway(deployment, graph, api_key, say, store, place=Place(host=host_name(listener.port)))
+        place = Place(host=host_name(listener.port))
+        await give_up(store, place.node)  # a life that ended before
+        gateway = Gateway(deployment, graph, api_key, say, store, place=place)
         on_signals(gateway.context.drain.stop, end_at_once)
         if certificate is not None:
             renew_on_hang_up(certificate, gateway.context.drain.stop)

@@ -5,29 +5,18 @@ import logging
 import random
 import socket
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from engines.launching.supervision import Backoff
+from realtime.departed import Leases, give_up
 from realtime.front.messages import NodeSpec, Told
 from realtime.front.node_process import COMMAND, NodeProcess
 from realtime.handed import End
-from sessions.store.interface import StoreDown
 
 BACKOFF = Backoff()
-GIVEN_UP_AT_ONCE = 16
-"""Sessions of a dead node that the store is told of side by side."""
 END_GRACE_S = 10.0
 """For a node that should have ended by itself."""
 
 log = logging.getLogger(__name__)
-
-
-class Leases(Protocol):
-    """Of the store: who is told of a node's end."""
-
-    async def node_gone(self, node: str) -> tuple[str, ...]: ...
-
-    async def disown(self, session_id: str, node: str) -> None: ...
 
 
 class SupervisedNode:
@@ -96,6 +85,7 @@ class SupervisedNode:
 
     async def run(self) -> None:
         """Until cancelled, which kills the node."""
+        await give_up(self._store, self.name)  # a life that ended with another front
         while True:
             await self._wanted.wait()
             try:
@@ -155,18 +145,8 @@ class SupervisedNode:
         finally:
             self._process = None
             self._changed()
-        await self._give_up()
+        await give_up(self._store, self.name)
         return f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
-
-    async def _give_up(self) -> None:
-        """What it held is free for the other nodes now, and not only at the end of its leases."""
-        try:
-            left = await self._store.node_gone(self.name)
-            for first in range(0, len(left), GIVEN_UP_AT_ONCE):
-                some = left[first : first + GIVEN_UP_AT_ONCE]
-                await asyncio.gather(*(self._store.disown(session_id, self.name) for session_id in some))
-        except StoreDown as down:
-            log.warning("node %s is gone, and the store does not know yet: %s", self.name, down)
 
     def _changed(self) -> None:
         self._became_ready = self._became_ready or self.is_ready

@@ -103,8 +103,8 @@ async def test_a_killed_node_is_given_up_at_once_and_started_again(tmp_path: Pat
         await node.until(lambda: node.is_ready)
         node.kill()
         await node.until(lambda: node.is_ready and node.starts == 2)
-        assert store.gone == ["box-2"]
-        assert store.disowned == [("sess_a", "box-2"), ("sess_b", "box-2")]
+        assert store.gone == ["box-2"] * 2  # before its first start, too: it may have ended with another front
+        assert store.disowned == [("sess_a", "box-2"), ("sess_b", "box-2")] * 2
 
 
 async def test_a_store_that_is_down_keeps_no_node_from_starting_again(tmp_path: Path) -> None:
