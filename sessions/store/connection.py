@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
-from redis.exceptions import AskError, ClusterDownError, MovedError, RedisError, ResponseError
+from redis.exceptions import AskError, MovedError, RedisError, ResponseError
 
-from sessions.store.failures import described, is_lost, is_missing_function, may_be_tried_again, store_down
+from sessions.store.failures import NoPrimary, described, is_lost, is_missing_function, may_be_tried_again, store_down
 from sessions.store.interface import StoreDown
 from sessions.store.lane import Call, Failed, Lane
 from sessions.store.library import Library
@@ -94,7 +94,7 @@ class StoreConnection:
     def _place(self, key: str) -> Place:
         try:
             return self._servers.place(key)
-        except ClusterDownError as error:
+        except NoPrimary as error:
             raise described(error) from None
 
     def _lane(self, place: Place) -> Lane:

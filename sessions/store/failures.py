@@ -11,6 +11,7 @@ from redis.exceptions import (
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisError,
     ResponseError,
     TimeoutError,
     TryAgainError,
@@ -18,6 +19,11 @@ from redis.exceptions import (
 
 from sessions.store.interface import StoreDown
 from sessions.store.wire import Failure
+
+
+class NoPrimary(RedisError):
+    """Nobody that was asked knows who has the key."""
+
 
 _REASONS: tuple[tuple[type[Exception], str, float], ...] = (
     (BusyLoadingError, "it is loading its data", 1.0),
@@ -27,6 +33,7 @@ _REASONS: tuple[tuple[type[Exception], str, float], ...] = (
     (ReadOnlyError, "it is a replica, and takes no writes", 1.0),
     (OutOfMemoryError, "it is out of memory (maxmemory)", 5.0),
     (MasterDownError, "it is a replica that has lost its primary", 1.0),
+    (NoPrimary, "nobody knows its primary", 1.0),
     (ClusterDownError, "the cluster is down", 1.0),
     (TryAgainError, "the slot is being moved", 1.0),
     (TimeoutError, "it does not answer", 1.0),

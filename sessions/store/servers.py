@@ -8,8 +8,9 @@ from typing import Protocol, TypeAlias, cast
 import msgspec
 from redis.asyncio.connection import ConnectionPool
 from redis.crc import key_slot
-from redis.exceptions import AskError, ClusterDownError, MasterDownError, RedisError
+from redis.exceptions import AskError, RedisError
 
+from sessions.store.failures import NoPrimary
 from sessions.store.wire import Failure, Reply, Wire
 
 Place: TypeAlias = tuple[str, int]
@@ -19,7 +20,7 @@ MakePool: TypeAlias = Callable[[Place, bool], ConnectionPool]
 
 class Servers(Protocol):
     def place(self, key: str) -> Place:
-        """Raises ClusterDownError (MasterDownError is one) when nobody has its slot."""
+        """Raises NoPrimary."""
         ...
 
     def primaries(self) -> Sequence[Place]: ...
@@ -63,7 +64,7 @@ class SentinelServers:
 
     def place(self, key: str) -> Place:
         if self._primary is None:
-            raise MasterDownError(f"no Sentinel knows a primary of the name {self._service!r}")
+            raise NoPrimary(f"no Sentinel knows {self._service!r}")
         return self._primary
 
     def primaries(self) -> Sequence[Place]:
@@ -78,8 +79,8 @@ class SentinelServers:
         if named:
             self._primary = named.most_common(1)[0][0]
             return
-        failures = [answer for answer in answers if isinstance(answer, Exception)]
-        raise failures[0] if failures else MasterDownError(f"the Sentinels know no primary of the name {self._service!r}")
+        failures = [answer for answer in answers if isinstance(answer, RedisError | OSError)]
+        raise failures[0] if len(failures) == len(answers) else NoPrimary(f"no Sentinel knows {self._service!r}")
 
     async def _asked(self, sentinel: Place) -> Place | Failure | None:
         wire = Wire(self._sentinel_pool(sentinel, False))
@@ -109,7 +110,7 @@ class ClusterServers:
     def place(self, key: str) -> Place:
         place = self._slots.get(key_slot(key.encode()))
         if place is None:
-            raise ClusterDownError(f"no primary has the slot of {key[:80]!r}")
+            raise NoPrimary(f"no primary has the slot of {key[:80]!r}")
         return place
 
     def primaries(self) -> Sequence[Place]:
@@ -119,7 +120,7 @@ class ClusterServers:
         return Wire(self._pool(place, reads_block))
 
     async def look(self) -> None:
-        failure: Failure = ClusterDownError("no server of the cluster is known")
+        failure: Failure = NoPrimary("no server of the cluster is known")
         for place in dict.fromkeys((*self.primaries(), *self._seeds)):
             wire = self.wire(place)
             try:
