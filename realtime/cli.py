@@ -11,7 +11,8 @@ from engines.phonemes import EspeakMissing
 from engines.weights import WeightsError
 from realtime import talk
 from realtime.admin.client import AdminFailed
-from realtime.commands import config, keys, models, nodes, queue, serve, sessions, usage, worker
+from realtime.calibration.probe import ProbeFailed
+from realtime.commands import calibrate, config, keys, models, nodes, queue, serve, sessions, usage, worker
 from realtime.exposure import ExposureRefused
 from realtime.front.control import NoFront
 from realtime.front.needs import NodesNeedStore
@@ -25,6 +26,7 @@ from sessions.store.url import BadAddress
 
 OPERATOR_ERRORS = (
     ConfigurationError,
+    ProbeFailed,
     WeightsError,
     EspeakMissing,
     ExposureRefused,
@@ -55,6 +57,7 @@ COMMANDS: dict[str, Command] = {
     "serve": serve,
     "talk": talk,
     "config": config,
+    "calibrate": calibrate,
     "models": models,
     "keys": keys,
     "sessions": sessions,

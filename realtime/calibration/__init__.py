@@ -1,0 +1,1 @@
+"""How many sessions of a kind this machine runs side by side: found by running them."""
