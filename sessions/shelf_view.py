@@ -76,7 +76,7 @@ class ShelfView(Generic[T]):
                 self._down = down
                 self._failed_at_s = self._clock()
         if self._age_s > STALE_S:
-            raise StoreDown(f"{self._shelf} cannot be read", self._down.retry_after_s) from self._down
+            raise self._down.with_traceback(None)
 
     def _decoded(self, shelf: Mapping[str, bytes]) -> dict[str, T]:
         records: dict[str, T] = {}
