@@ -34,6 +34,7 @@ def build_app(context: AppContext) -> web.Application:
         client_max_size=context.settings.max_body_bytes,
     )
     app[CONTEXT] = context
+    context.metrics.admission.follow(context.node, context.admission)
     app[ENDS] = Ends()
     app.add_routes(
         [

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from engines.messages.to_gateway import Report
 from engines.requests import StageTiming
+from realtime.admission_metrics import AdmissionMetrics
 from realtime.webrtc.hearing import HearingCollector
 from sessions.conversation import Sound
 from sessions.events import AnswerTiming
@@ -87,6 +88,7 @@ class Metrics:
         )
         self.sessions_active = Gauge("antiphon_sessions_active", "Open realtime sessions", registry=self.registry)
         self.calls_active = Gauge("antiphon_calls_active", "WebRTC calls that go on", registry=self.registry)
+        self.admission = AdmissionMetrics(self.registry)
         self.hearing = HearingCollector()
         self.registry.register(self.hearing)
         self.call_connect = self._seconds("call_connect_seconds", "SDP answer to media flowing")

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 
 from sessions.admission_settings import AdmissionSettings
+from sessions.admission_watch import AdmissionWatch, Unwatched
 from sessions.identity import Principal
 from sessions.node import Node, SessionNews
 from sessions.seats import REQUEST, Seats
@@ -110,6 +111,7 @@ class Admission:
         self.settings = settings
         self.tenants = tenants
         self.seats = seats
+        self.watch: AdmissionWatch = Unwatched()
         self._clock = clock
         self._draw = draw or random.Random()
 
@@ -120,19 +122,30 @@ class Admission:
         here, or waits for one."""
         asked = self._asked(applicant)
         with self._node.hears(asked.session_id) as news:
-            match await self._decided(asked, news, applicant.visits, told):
-                case Admitted(ticket):
-                    seat = Seat(self, asked, ticket, news.lost)
-                case Waiting() as place:
-                    raise HasToWait(place, self._later(self._ask_again_s))
-                case Refused(reason, resource, retry_after_s):
-                    raise NotAdmitted(reason, resource, self._later(retry_after_s))
+            seat = await self._seated(asked, news, applicant.visits, told)
             try:
                 yield seat
             finally:
                 self._node.let_go(asked.session_id)
                 if not seat.stays_behind:
                     await self._give_back(asked.session_id)
+
+    async def _seated(self, asked: Ask, news: SessionNews, visits: bool, told: Callable[[Waiting], None] | None) -> Seat:
+        """Raises as `seat` does."""
+        with self.watch.asking(asked.kind) as asking:
+
+            def heard(place: Waiting) -> None:
+                asking.told(place)
+                if told is not None:
+                    told(place)
+
+            match await self._decided(asked, news, visits, heard):
+                case Admitted(ticket):
+                    return Seat(self, asked, ticket, news.lost)
+                case Waiting() as place:
+                    raise HasToWait(place, self._later(self._ask_again_s))
+                case Refused(reason, resource, retry_after_s):
+                    raise NotAdmitted(reason, resource, self._later(retry_after_s))
 
     async def ask(self, asked: Ask) -> Decision:
         """Once. What is admitted is held by this node."""
@@ -154,7 +167,7 @@ class Admission:
         with self._node.moving():
             return await self._node.store.keep(session_id, self._node.identity.node, keep_s, lend_after_s)
 
-    async def _decided(self, asked: Ask, news: SessionNews, visits: bool, told: Callable[[Waiting], None] | None) -> Decision:
+    async def _decided(self, asked: Ask, news: SessionNews, visits: bool, told: Callable[[Waiting], None]) -> Decision:
         """Of a visitor also Waiting. However else it ends, nothing is left in the store of who is not admitted."""
         async with AsyncExitStack() as broken_off:
             broken_off.push_async_callback(self._give_back, asked.session_id)
@@ -162,7 +175,7 @@ class Admission:
             broken_off.pop_all()
         return decision
 
-    async def _stay(self, asked: Ask, news: SessionNews, told: Callable[[Waiting], None] | None) -> Decision:
+    async def _stay(self, asked: Ask, news: SessionNews, told: Callable[[Waiting], None]) -> Decision:
         """In the waiting room, until it is over. Who has waited waits on while the store is down, as those who talk talk on."""
         place: Waiting | None = None
         answered_at = self._clock()
@@ -180,8 +193,7 @@ class Admission:
             match decision:
                 case Waiting():
                     place = decision if place is None else _no_further_back(decision, place)
-                    if told is not None:
-                        told(place)
+                    told(place)
                     await self._pause(news, self._ask_again_s)
                 case Refused(Refusal.SETTLING, _, retry_after_s) if answered_at + retry_after_s <= settling_until:
                     await self._pause(news, retry_after_s)

@@ -86,6 +86,7 @@ class Node:
         self._held: dict[str, _Held] = {}
         self._news: dict[str, SessionNews] = {}
         self._listeners: list[Callable[[Order], None]] = []
+        self._told_of_renewal: Callable[[str], None] = _nobody
         self._announcing = asyncio.Lock()
         self._changed = asyncio.Event()
         self._last_words: set[asyncio.Task[None]] = set()
@@ -120,6 +121,10 @@ class Node:
     def changed(self) -> None:
         """What this node brings is another: it announces itself again, soon."""
         self._changed.set()
+
+    def on_renewal(self, told: Callable[[str], None]) -> None:
+        """`told` hears how each word about the lease went: renewed, announced, failed."""
+        self._told_of_renewal = told
 
     def on_order(self, heed: Callable[[Order], None]) -> None:
         self._listeners.append(heed)
@@ -202,6 +207,7 @@ class Node:
         try:
             await call()
         except StoreDown as down:
+            self._told_of_renewal("failed")
             if self._incarnation is not None:
                 log.warning("%s; the lease holds %.1f s more", down, self.lease_left_s)
             self._incarnation = None  # whatever it has lost: the next word to it is an announcement with all tickets
@@ -215,6 +221,7 @@ class Node:
             log.warning("the store has %s: announcing it again", "lost this node" if renewed.known else "given this node up")
             return await self._announce()
         self._renewed_at = sent_at
+        self._told_of_renewal("renewed")
         if quiet and moves == self._moves and renewed.tickets != len(self._held):  # a word to the store, or from it, was lost
             log.warning("the store counts %d tickets of this node, expected %d", renewed.tickets, len(self._held))
             await self._announce()
@@ -229,6 +236,7 @@ class Node:
             finally:
                 self.announced_times += 1
             self._renewed_at = sent_at
+            self._told_of_renewal("announced")
             for session_id in lost:
                 self._lose(session_id, held[session_id].ticket.number)
 
@@ -284,3 +292,7 @@ class Node:
 def _complain(life: asyncio.Task[None]) -> None:
     if not life.cancelled() and (failure := life.exception()) is not None:
         log.critical("this node no longer renews its lease: nobody new can come to it", exc_info=failure)
+
+
+def _nobody(_result: str) -> None:
+    """Listens."""
