@@ -119,7 +119,7 @@ test("a stop after a reload, before the microphone was allowed, is a goodbye", a
   await allow();
   await press(byId("start"));
   await allow();
-  assert.deepEqual(asked.offers, ["/v1/realtime/calls?hold=1"]);
+  assert.deepEqual(asked.offers, ["/v1/realtime/calls?hold=1&queue="]);
   await answer();
   await press(byId("stop"));
 });

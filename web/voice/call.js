@@ -31,7 +31,8 @@ export class Call {
   #over = false;
   #stopPulse = () => {};
 
-  // `microphone` stays the caller's. `iceServers` is a promise. `on.remote(stream)` gives the other's voice when it can flow.
+  // `microphone` stays the caller's. `iceServers` is a promise. `on.remote(stream)` gives the other's voice when it can flow,
+  // `on.queued(place)` tells where it stands while all seats are taken.
   constructor({ microphone, iceServers, on }) {
     this.#on = on;
     this.#iceServers = iceServers;
@@ -47,7 +48,7 @@ export class Call {
     this.peer.setConfiguration({ iceServers: await this.#iceServers });
     signal.throwIfAborted();
     await this.peer.setLocalDescription();
-    const { sdp, location } = await offerCall(this.peer.localDescription.sdp, resume);
+    const { sdp, location } = await offerCall(this.peer.localDescription.sdp, resume, this.#on.queued, signal);
     if (signal.aborted) hangUp(location); // given up meanwhile; the seat that was taken is given back
     signal.throwIfAborted();
     this.#location = location;

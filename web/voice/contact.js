@@ -23,7 +23,7 @@ export class Contact {
   #reconnecting = false;
 
   // `dial(on)` makes a line. Resolves when it is connected; with a ticket that holds a token, to the conversation of before.
-  // `on`: event(event), up(line) for each that is connected, reconnecting(), reconnected(seconds), ended(problem).
+  // `on`: event(event), queued(place) while it waits for a seat, up(line) for each that is connected, reconnecting(), reconnected(seconds), ended(problem).
   static async open({ dial, ticket, transport, on, signal }) {
     signal.throwIfAborted(); // before there is a contact: its end forgets the ticket, which by now may be another's
     const contact = new Contact(dial, ticket, transport, on);
@@ -85,7 +85,7 @@ export class Contact {
   }
 
   async #attempt() {
-    const line = this.#dial({ event: (event) => this.#hear(line, event), lost: (...lost) => this.#lost(line, ...lost) });
+    const line = this.#dial({ event: (event) => this.#hear(line, event), lost: (...lost) => this.#lost(line, ...lost), queued: this.#on.queued });
     this.#next = line;
     try {
       await line.connect({ resume: this.#ticket.token, signal: this.#ending.signal });

@@ -13,6 +13,7 @@ import { Meter } from "./meter.js";
 import { Notice } from "./notice.js";
 import { isGone, problemAfter, unansweredAfter } from "./outage.js";
 import { PushToTalk } from "./push_to_talk.js";
+import { queueWords } from "./queue.js";
 import { isOpen, UNKNOWN, Watch } from "./readiness.js";
 import { Score } from "./score.js";
 import { checkKey, enter } from "./signalling.js";
@@ -30,6 +31,7 @@ const state = {
   transport: "none", // none, voice, text
   connecting: null, // what gives up an attempt
   call: null,
+  place: null, // in the waiting room, while all seats are taken
   reconnecting: false, // the call goes on, its connection is lost
   muted: false,
   problem: null,
@@ -78,7 +80,7 @@ async function connect(transport) {
     state.transport = "none";
     fail(error);
   } finally {
-    if (state.connecting === attempt) state.connecting = null;
+    if (state.connecting === attempt) Object.assign(state, { connecting: null, place: null });
     render();
   }
   devices.refresh();
@@ -88,6 +90,7 @@ async function open(transport, signal) {
   const current = (tell) => (value) => signal.aborted || tell(value);
   const on = {
     event: current(onEvent),
+    queued: current(onQueued),
     reconnecting: current(onReconnecting),
     reconnected: current(onReconnected),
     ended: current(onEnded),
@@ -108,8 +111,13 @@ async function open(transport, signal) {
 function endCall() {
   state.connecting?.abort();
   state.call?.close();
-  Object.assign(state, { call: null, connecting: null, reconnecting: false, transport: "none", quality: null, conversation: ended(state.conversation) });
+  Object.assign(state, { call: null, connecting: null, place: null, reconnecting: false, transport: "none", quality: null, conversation: ended(state.conversation) });
   meter.clear();
+}
+
+function onQueued(place) {
+  if (place.position !== state.place?.position) say(queueWords(place).join(". "));
+  change({ place });
 }
 
 function onReconnecting() {

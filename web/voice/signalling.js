@@ -1,19 +1,22 @@
 // Offers, answers and hang-ups: what of a call goes over HTTP. Refusals become problems.
 
 import { bearer, enteredKey, keepKey, storedKey } from "./key.js";
+import { placeOf } from "./queue.js";
 import { Problem, refusalProblem } from "./words.js";
 
 const CALLS = "/v1/realtime/calls";
 const SECRETS = "/v1/realtime/client_secrets";
 const SECRET_LASTS_S = 7200; // the longest there is
 const ICE_SERVERS_WITHIN_MS = 1500;
+const ASK_AGAIN_S = 1; // for a place in the queue
 const ANSWER_WITHIN_MS = 3000; // of an offer to come back: the network may be gone, and a fresh try finds it again
 
 // Posts an SDP offer, with a token to come back to its conversation. Returns the answer and where the call is to be hung up.
+// While all seats are taken a new call waits for its turn, and `queued(place)` hears where it stands.
 // `hold`: a page that is loaded again closes its connection, too, and that is no goodbye.
-export const offerCall = async (sdp, resume) => {
+export const offerCall = async (sdp, resume, queued, signal) => {
   const offer = { method: "POST", headers: { "Content-Type": "application/sdp" }, body: sdp };
-  const call = await (resume === null ? asked(`${CALLS}?hold=1`, offer, read) : resumed(offer, resume));
+  const call = await (resume === null ? inTurn(offer, queued, signal) : resumed(offer, resume));
   if (call.location === null) throw new Problem("unreachable"); // somebody else has answered
   return call;
 };
@@ -55,6 +58,31 @@ const secretOf = async (key) => {
 };
 
 const read = async (answer) => ({ sdp: await answer.text(), location: answer.headers.get("Location") });
+
+// A place that nobody asks for is given up after some seconds: a page that is closed need not say so.
+const inTurn = async (offer, queued, signal) => {
+  for (let place = ""; ; ) {
+    try {
+      return await asked(`${CALLS}?${new URLSearchParams({ hold: "1", queue: place })}`, offer, read);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== "queued") throw error;
+      place = error.queue.id;
+      queued(placeOf(error.queue));
+      await pause(error.retryAfterS ?? ASK_AGAIN_S, signal);
+    }
+  }
+};
+
+const pause = (seconds, signal) =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(resolve, seconds * 1000);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
 
 const resumed = async (offer, token) => {
   const url = `${CALLS}?${new URLSearchParams({ hold: "1", resume: token })}`;

@@ -2,6 +2,7 @@
 // A line of a Contact.
 
 import { subprotocols } from "./key.js";
+import { placeOf } from "./queue.js";
 import { ask, isOpen } from "./readiness.js";
 import { checkKey } from "./signalling.js";
 import { answerByText } from "./wishes.js";
@@ -31,7 +32,7 @@ export class TextCall {
     signal.throwIfAborted();
     const url = new URL(PATH, location.href);
     url.protocol = url.protocol.replace("http", "ws");
-    url.search = new URLSearchParams({ model: MODEL, ...(resume === null ? {} : { resume }) });
+    url.search = new URLSearchParams({ model: MODEL, queue: "events", ...(resume === null ? {} : { resume }) });
     this.#socket = new WebSocket(url, subprotocols());
     try {
       await this.#opened(resume, signal);
@@ -67,6 +68,7 @@ export class TextCall {
       this.#socket.addEventListener("message", ({ data }) => {
         if (this.#over) return;
         const event = JSON.parse(data);
+        if (event.type === "session.queued") return this.#on.queued(placeOf(event));
         if (event.type === "session.created" && resume === null) this.send(answerByText());
         if (!open && event.type === (resume === null ? "session.updated" : "session.created")) begin();
         this.#on.event(event);

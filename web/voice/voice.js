@@ -23,7 +23,7 @@ export class Voice {
   #line;
   #stopwatch = new Stopwatch();
 
-  // `on`: event(event), reconnecting(), reconnected(seconds), ended(problem), levels(report), quality(history), microphoneGone(),
+  // `on`: event(event), queued(place), reconnecting(), reconnected(seconds), ended(problem), levels(report), quality(history), microphoneGone(),
   // silenced() when the browser plays nothing before somebody has clicked.
   static async open({ deviceId, muted, audio, ticket, on, signal }) {
     const code = missing();

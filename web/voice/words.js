@@ -1,12 +1,16 @@
 // What the page says, in plain words: states, stages, and what to do when something is wrong.
 
+import { queueWords } from "./queue.js";
+
 export class Problem extends Error {
   // `code` is a key of PROBLEMS; `detail` is what the server or the browser said about it.
-  constructor(code, { detail = "", retryAfterS = null } = {}) {
+  // `queue`: where this page stands in the waiting room, and the name of the place.
+  constructor(code, { detail = "", retryAfterS = null, queue = null } = {}) {
     super(detail || code);
     this.code = code;
     this.detail = detail;
     this.retryAfterS = retryAfterS;
+    this.queue = queue;
   }
 }
 
@@ -41,9 +45,10 @@ const TEXT_STATES = {
 };
 
 // Who is speaking, large, and what that means. `shown` is a data-state other than error; `waiting`: push to talk is on, and
-// nothing is held.
-export const stateWords = (shown, { transport, readiness, muted, waiting, reconnecting }) => {
+// nothing is held; `place`: in the waiting room.
+export const stateWords = (shown, { transport, readiness, muted, waiting, reconnecting, place = null }) => {
   if (shown === "idle") return IDLE[readiness.status];
+  if (shown === "connecting" && place !== null) return queueWords(place);
   if (reconnecting) return ["Reconnecting", transport === "text" ? "What was said is still here." : "Antiphon cannot hear you just now."];
   if (waiting && transport === "voice" && Object.hasOwn(WAITING, shown)) return WAITING[shown];
   if (muted && shown === "listening") return ["Muted", "Antiphon cannot hear you."];
@@ -163,6 +168,7 @@ export const refusalProblem = (status, error, retryAfter, hasKey) => {
   if (status === 401 || status === 403) {
     return new Problem(status === 403 ? "bad_request" : hasKey ? "key_wrong" : "key_needed", { detail: status === 403 ? detail : "" });
   }
+  if (status === 503 && error?.code === "session_queued") return new Problem("queued", { detail, retryAfterS, queue: error.queue });
   if (status === 503) {
     const loading = error?.code === "not_ready" || error?.code === "server_draining";
     return new Problem(loading ? "not_ready" : "full", { detail, retryAfterS });
