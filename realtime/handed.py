@@ -22,4 +22,6 @@ ENDS = web.AppKey("ends", Ends)
 
 def end_of(request: web.Request) -> End | None:
     """None: the connection is the client's own, or has gone."""
-    return None if request.transport is None else request.app.get(ENDS, Ends()).get(request.transport)
+    ends = request.app.get(ENDS)
+    # uvloop's transports of TLS take no weak reference; what was handed over is no such transport.
+    return ends.get(request.transport) if ends and request.transport is not None else None
