@@ -160,17 +160,16 @@ class Gate:
 
     def _newcomer(self, wish: Wish, now_us: int) -> Held | Waiting | Refused:
         seating, others = self._seating, len(self._seating.waiting)
-        if not others and seating.open_to(wish, now_us):
-            victims = seating.victims(wish, seating.lacks(wish))
-            if victims is not None:
-                held = seating.seat(wish, victims, now_us)
-                seating.freed = False  # nobody waits
-                return held
+        victims = seating.victims(wish, seating.lacks(wish)) if seating.open_to(wish, now_us) else None
+        if victims is not None and not others:
+            held = seating.seat(wish, victims, now_us)
+            seating.freed = False  # nobody waits
+            return held
         may_enter = wish.may_wait and others < wish.longest_queue
-        if not others and not may_enter:
+        if victims is None and not may_enter:
             return self._full(wish, now_us)
         place = seating.waiting.enter(wish, now_us)
-        if others and self._turn_of(wish, now_us):
+        if victims is not None and self._turn_of(wish, now_us):
             return self._seated(wish)
         if may_enter:
             return self._told(place)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from sessions.store import admission_limits as limits
 from sessions.store.memory_nodes import Nodes
@@ -10,6 +11,15 @@ from sessions.store.memory_tickets import Held, Standing, Tickets
 from sessions.store.memory_waiting import Place, WaitingRoom, Wish
 from sessions.store.ordered_set import OrderedSet
 from sessions.store.records import Evicted, News, Offered, Priority
+
+
+class Turn(Enum):
+    """What comes of a place that is looked at."""
+
+    SEATED = auto()
+    NO_ROOM = auto()
+    """Nor is there any for another of the same kind at this node."""
+    NO_ROOM_FOR_TENANT = auto()
 
 
 @dataclass(slots=True)
@@ -100,37 +110,48 @@ class Seating:
         blocked = Blocked()
         for priority in Priority:
             for name in self.waiting.names(priority, limits.PLACES_READ):
-                _, session_id, lane = name.split(":", 2)
-                if lane in blocked.lanes:
+                _, session_id, of_tenant = name.split(":", 2)
+                lane = of_tenant.partition("\0")[2]
+                if lane in blocked.lanes or of_tenant in blocked.lanes:
                     continue
                 place = self.waiting.get(session_id)
                 assert place is not None
                 if granted == limits.GRANTS_AT_ONCE:
                     self.ends.put("more", now_us)
                     return granted
-                if self._grant(place, blocked, now_us, session_id == asker):
-                    granted += 1
-                else:
-                    blocked.lanes.add(lane)
+                match self._grant(place, blocked, now_us, session_id == asker):
+                    case Turn.SEATED:
+                        granted += 1
+                    case Turn.NO_ROOM:
+                        blocked.lanes.add(lane)
+                    case Turn.NO_ROOM_FOR_TENANT:
+                        blocked.lanes.add(of_tenant)
                 if len(blocked.lanes) == limits.LANES_READ:
                     return granted
         return granted
 
-    def _grant(self, place: Place, blocked: Blocked, now_us: int, at_once: bool) -> bool:
+    def _grant(self, place: Place, blocked: Blocked, now_us: int, at_once: bool) -> "Turn":
         wish = place.wish
         if not self.open_to(wish, now_us):
-            return False
+            return Turn.NO_ROOM
         lacking = self.lacks(wish, blocked)
-        victims = None if blocked.resources.intersection(lacking) else self.victims(wish, lacking)
+        own = {name: short for name, short in lacking.items() if _scope(name) == "tenant"}
+        shared = {name: short for name, short in lacking.items() if name not in own}
+        has_room = self._victims_for_its_turn(wish, shared, blocked) is not None
+        victims = self._victims_for_its_turn(wish, lacking, blocked) if has_room else None
         if victims is None:
-            blocked.block(wish, lacking)
-            return False
+            blocked.block(wish, own if has_room else lacking)
+            return Turn.NO_ROOM_FOR_TENANT if has_room else Turn.NO_ROOM
         self._note_wait(place, now_us)
         self.waiting.served(place)
         self.seat(wish, victims, now_us, None if at_once else now_us + wish.place_us)
         if not at_once:
             self._tell(wish.node, Offered(wish.session_id))
-        return True
+        return Turn.SEATED
+
+    def _victims_for_its_turn(self, wish: Wish, lacking: dict[str, int], blocked: Blocked) -> list[Held] | None:
+        """None also if somebody else has first call on what it lacks."""
+        return None if blocked.resources.intersection(lacking) else self.victims(wish, lacking)
 
     def seat(self, wish: Wish, victims: list[Held], now_us: int, offered_us: int | None = None) -> Held:
         """A ticket, in place of one that it had; offered until then, or a full one."""

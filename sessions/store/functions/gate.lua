@@ -172,18 +172,16 @@ end
 
 local function newcomer(wish)
   local others = count_waiting()
-  if others == 0 and open_to(wish) then
-    local victims = find_victims(wish, lacks(wish))
-    if victims then
-      return admitted(seat(wish, victims))
-    end
+  local victims = open_to(wish) and find_victims(wish, lacks(wish))
+  if victims and others == 0 then
+    return admitted(seat(wish, victims))
   end
   local may_enter = wish.may_wait and others < wish.longest_queue
-  if others == 0 and not may_enter then
+  if not victims and not may_enter then
     return full(wish)
   end
   local place = enter(wish)
-  if others > 0 and turn_of(wish) then
+  if victims and turn_of(wish) then
     return admitted(get_ticket(wish.session_id))
   end
   if may_enter then

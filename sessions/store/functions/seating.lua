@@ -205,22 +205,42 @@ end
 
 -- ── whose turn it is
 
+-- Nor is there any for another of the same kind at this node; or there may be for one of another tenant.
+local NO_ROOM, NO_ROOM_FOR_TENANT = 1, 2
+
+-- Lent tickets that make room for it, if nobody has first call on what it lacks.
+local function find_victims_for_its_turn(wish, lacking, blocked)
+  for _, lack in ipairs(lacking) do
+    if blocked[lack[1]] then
+      return nil
+    end
+  end
+  return find_victims(wish, lacking)
+end
+
+-- What it lacks of host and node, and of its tenant.
+local function sorted_out(lacking)
+  local shared, own = {}, {}
+  for _, lack in ipairs(lacking) do
+    local kept = scope(lack[1]) == 'tenant' and own or shared
+    kept[#kept + 1] = lack
+  end
+  return shared, own
+end
+
+-- nil: it has got its ticket. Else whether those of other tenants find no room either.
 local function grant(place, blocked, at_once)
   local wish = place.wish
   if not open_to(wish) then
-    return false
+    return NO_ROOM
   end
-  local lacking, victims = lacks(wish, blocked), nil
-  local waits_for_others = false
-  for _, lack in ipairs(lacking) do
-    waits_for_others = waits_for_others or blocked[lack[1]]
-  end
-  if not waits_for_others then
-    victims = find_victims(wish, lacking)
-  end
+  local lacking = lacks(wish, blocked)
+  local shared, own = sorted_out(lacking)
+  local has_room = find_victims_for_its_turn(wish, shared, blocked)
+  local victims = has_room and find_victims_for_its_turn(wish, lacking, blocked)
   if not victims then
-    block(blocked, wish, lacking)
-    return false
+    block(blocked, wish, has_room and own or lacking)
+    return has_room and NO_ROOM_FOR_TENANT or NO_ROOM
   end
   note_wait(place)
   served(place)
@@ -228,7 +248,6 @@ local function grant(place, blocked, at_once)
   if not at_once then
     tell(wish.node, { type = 'Offered', session_id = wish.session_id })
   end
-  return true
 end
 
 -- Returns how many have been granted in all.
@@ -236,17 +255,19 @@ local function look_through(granted, asker)
   local blocked, lanes, lanes_read = {}, {}, 0
   for priority = RESUME, BATCH do
     for _, name in ipairs(call('ZRANGE', KEY_WAITING .. priority, 0, PLACES_READ - 1)) do
-      local session_id, its_lane = string.match(name, '^%d+:([^:]+):(.*)$')
-      if not lanes[its_lane] then
+      local session_id, tenant, its_lane = string.match(name, '^%d+:([^:]+):([^%z]*)%z(.*)$')
+      local of_tenant = tenant .. '\0' .. its_lane
+      if not lanes[its_lane] and not lanes[of_tenant] then
         if granted == GRANTS_AT_ONCE then
           call('ZADD', KEY_ENDS, step.now, 'more')
           return granted
         end
-        if grant(get_place(session_id), blocked, session_id == asker) then
-          granted = granted + 1
-        else
-          lanes[its_lane] = true
+        local refusal = grant(get_place(session_id), blocked, session_id == asker)
+        if refusal then
+          lanes[refusal == NO_ROOM and its_lane or of_tenant] = true
           lanes_read = lanes_read + 1
+        else
+          granted = granted + 1
         end
         if lanes_read == LANES_READ then
           return granted

@@ -15,7 +15,7 @@ end
 
 -- In the order of arrival.
 local function place_name(place)
-  return string.format('%016d:%s:%s', place.number, place.wish.session_id, lane(place.wish))
+  return string.format('%016d:', place.number) .. place.wish.session_id .. ':' .. lane(place.wish) -- %s would end at the NUL
 end
 
 local function virtual(priority)
