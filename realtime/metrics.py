@@ -16,6 +16,7 @@ from sessions.events import AnswerTiming
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
 LAGS_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)
+STORE_CALLS_S = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1.0, 1.5, 2.0, 5.0)
 
 
@@ -89,6 +90,10 @@ class Metrics:
         self.sessions_active = Gauge("antiphon_sessions_active", "Open realtime sessions", registry=self.registry)
         self.calls_active = Gauge("antiphon_calls_active", "WebRTC calls that go on", registry=self.registry)
         self.admission = AdmissionMetrics(self.registry)
+        self._store_calls = self._seconds("store_call_seconds", "Calls of the session store", ("call",), STORE_CALLS_S)
+        self._store_failures = Counter(
+            "antiphon_store_failures_total", "Calls that the session store did not answer", ("call",), registry=self.registry
+        )
         self.hearing = HearingCollector()
         self.registry.register(self.hearing)
         self.call_connect = self._seconds("call_connect_seconds", "SDP answer to media flowing")
@@ -101,6 +106,11 @@ class Metrics:
             registry=self.registry,
         )
         self.loop_lag = self._seconds("loop_lag_seconds", "How late the gateway's loop wakes", buckets=LAGS_S)
+
+    def store_called(self, call: str, took_s: float, worked: bool) -> None:
+        self._store_calls.labels(call).observe(took_s)
+        if not worked:
+            self._store_failures.labels(call).inc()
 
     def answered(self, source: str, outcome: str, timing: AnswerTiming | None) -> None:
         """One answer has ended. `source`: realtime, chat, speech, transcription. `outcome`: completed, cancelled, failed, …"""

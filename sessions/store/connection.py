@@ -2,6 +2,7 @@
 `timeout_s`."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
@@ -10,7 +11,7 @@ import msgspec
 from redis.exceptions import AskError, MovedError, RedisError, ResponseError
 
 from sessions.store.failures import NoPrimary, described, is_lost, is_missing_function, may_be_tried_again, store_down
-from sessions.store.interface import StoreDown
+from sessions.store.interface import CallWatch, StoreDown
 from sessions.store.lane import Call, Failed, Lane
 from sessions.store.library import Library
 from sessions.store.servers import Place, Servers, asked_place
@@ -31,6 +32,7 @@ class StoreConnection:
         self._servers = servers
         self._library = library
         self._timeout_s = timeout_s
+        self.watch: CallWatch = _nobody
         self._lanes: dict[Place, Lane] = {}
         self._readers: dict[Place, list[Wire]] = {}
         """Those that nobody reads from now."""
@@ -47,6 +49,16 @@ class StoreConnection:
     async def call(self, function: str, keys: Sequence[str], arguments: Sequence[Argument] = ()) -> Reply:
         """All `keys` are in one slot. Calls of one tick of the loop to one server go out together, in this order. A caller that
         is cancelled disturbs nobody; its call may be carried out."""
+        began = time.perf_counter()
+        try:
+            reply = await self._answer(function, keys, arguments)
+        except StoreDown:
+            self.watch(function, time.perf_counter() - began, False)
+            raise
+        self.watch(function, time.perf_counter() - began, True)
+        return reply
+
+    async def _answer(self, function: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Reply:
         command = ("FCALL", self._library.function(function), len(keys), *keys, *arguments)
         call = Call(keys[0], command, asyncio.get_running_loop().create_future())
         try:
@@ -149,3 +161,7 @@ class StoreConnection:
 
     def _too_late(self) -> StoreDown:
         return StoreDown(f"it has not answered in {self._timeout_s} s", 1.0)
+
+
+def _nobody(_function: str, _took_s: float, _worked: bool) -> None:
+    """Measures."""

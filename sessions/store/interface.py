@@ -1,8 +1,8 @@
 """The store, as sessions see it. Every method is one atomic decision by the store's own clock, and may be repeated: a call that
 was cancelled, or whose answer was lost, may have been carried out."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from sessions.store.records import (
     Announcement,
@@ -24,6 +24,9 @@ from sessions.store.records import (
     Ticket,
     Write,
 )
+
+CallWatch: TypeAlias = Callable[[str, float, bool], None]
+"""Name of the call, how long it took in seconds, whether it worked."""
 
 
 class StoreDown(Exception):
@@ -187,5 +190,9 @@ class KeyStore(Protocol):
 
 class Store(AdmissionStore, SessionStore, KeyStore, Protocol):
     async def incarnation(self) -> int: ...
+
+    def measured_by(self, watch: CallWatch) -> None:
+        """Every call of a server is told to `watch`; a store that asks none tells nothing."""
+        ...
 
     async def close(self) -> None: ...

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sessions.store.interface import CallWatch
 from sessions.store.memory_admission import MemoryAdmission
 from sessions.store.memory_sessions import MemorySessions
 
@@ -16,6 +17,9 @@ class MemoryStore(MemoryAdmission, MemorySessions):
 
     async def incarnation(self) -> int:
         return self._life
+
+    def measured_by(self, watch: CallWatch) -> None:
+        """There is no server."""
 
     async def close(self) -> None:
         """Nothing is open."""
