@@ -233,7 +233,7 @@ class Admission:
             quota=quota,
             priority=limits.priority_for(applicant.priority),
             weight=limits.weight,
-            life_s=applicant.life_s,
+            life_s=applicant.principal.life_s(applicant.life_s),
             may_wait=wait_s > 0 and settings.longest_queue > 0,
             place_s=settings.place_s,
             longest_queue=settings.longest_queue,

@@ -50,6 +50,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def may_use(self, model: str) -> bool:
         return self.models is None or model in self.models
 
+    def life_s(self, usual_s: float) -> float:
+        """How long a session of it may live, where others may live `usual_s`."""
+        return usual_s if self.longest_session_s is None else min(usual_s, self.longest_session_s)
+
     def sees(self, tenant: str) -> bool:
         """A session, a call or a job of `tenant`. To others it is as unknown as one that never was."""
         return self.tenant == tenant

@@ -19,7 +19,7 @@ class TenantSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     weight: Annotated[float, msgspec.Meta(gt=0.0)] = 1.0
     """Its share of what is free while several tenants wait with the same priority."""
     sessions: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """At a time, on all nodes together; null: as many as there is room for. 0 shuts it out."""
+    """At a time, on all nodes together; null: as many as there is room for; 0: none."""
     priority: Literal["control", "interactive", "batch"] | None = None
     """In the waiting room; null: as the kind of session has it."""
 

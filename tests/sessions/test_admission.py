@@ -316,3 +316,10 @@ async def crowd(seed: int, nodes: int, people: int) -> None:
         await made.clock.advance(20)
         assert await made.active() == 0
         assert await made.waiting() == 0
+
+
+async def test_a_ticket_lives_no_longer_than_the_key_allows() -> None:
+    who = applicant("a", life_s=3_600.0)
+    brief = msgspec.structs.replace(who, principal=msgspec.structs.replace(who.principal, longest_session_s=60.0))
+    async with cluster() as made, made.nodes[0].admission.seat(brief) as seat:
+        assert seat.ticket.life_s == 60.0

@@ -1,5 +1,6 @@
 """What a principal may, and what a tenant has."""
 
+import msgspec
 import pytest
 
 from sessions.identity import LOCAL, Principal, Scope, is_name
@@ -18,6 +19,12 @@ def test_a_principal_may_what_it_says() -> None:
     assert not NARROW.may_open("robot")
     assert NARROW.may_use("m")
     assert not NARROW.may_use("n")
+
+
+def test_no_session_lives_longer_than_its_key_allows() -> None:
+    assert NARROW.life_s(3_600.0) == 3_600.0
+    limited = msgspec.structs.replace(NARROW, longest_session_s=60.0)
+    assert (limited.life_s(3_600.0), limited.life_s(30.0)) == (60.0, 30.0)
 
 
 def test_nobody_sees_what_is_anothers() -> None:
