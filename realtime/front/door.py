@@ -82,6 +82,8 @@ class Door:
                 await self._pass_on_unwrapped(accepted, self._certificate)
         except OSError as gone:
             log.debug("a connection came to nothing: %s", gone)
+        except Exception:  # our own fault: it is told, and the others go on
+            log.exception("a connection was dropped")
 
     async def _pass_on_plain(self, accepted: socket.socket) -> None:
         try:

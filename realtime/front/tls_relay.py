@@ -84,8 +84,9 @@ class Relay(asyncio.Protocol):
 
 async def unwrapped(accepted: socket.socket, certificate: Certificate) -> Relay:
     """The client's side, after the handshake. Raises OSError."""
-    _, relay = await asyncio.get_running_loop().connect_accepted_socket(
-        Relay,
+    relay = Relay()  # what uvloop returns is its own protocol of TLS
+    await asyncio.get_running_loop().connect_accepted_socket(
+        lambda: relay,
         accepted,
         ssl=certificate.context,
         ssl_handshake_timeout=TLS_STEP_S,

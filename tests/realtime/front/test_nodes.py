@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,11 +14,15 @@ import aiohttp
 import msgspec
 import pytest
 
+from fakes.certificates import write_pair
 from fakes.redis_server import running_redis
 from fakes.served import Served, serving_echoes
+from realtime.deployment import load
 from realtime.front.control import ask, control_path
 from realtime.front.head import wanted
 from realtime.front.messages import Look, Restart, Told
+from realtime.front.needs import NodesNeedStore
+from realtime.front.server import run
 from realtime.place import Place
 from sessions.voice_sessions import new_id
 
@@ -138,11 +143,9 @@ async def test_the_front_tells_of_all_nodes_and_answers_for_those_that_are_not_r
         await nodes.served.until("ready again")
 
 
-async def test_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="it ended"):
-        async with serving_echoes(tmp_path)("--nodes", "2"):
-            pass
-    assert "store.url: expected a store that all nodes share" in (tmp_path / "log").read_text()
+def test_nodes_that_share_nothing_are_refused() -> None:
+    with pytest.raises(NodesNeedStore, match=r"store\.url: expected a store that all nodes share.*for --nodes 2, got memory://"):
+        run(load(), 2, None, lambda _: None)
 
 
 @pytest.mark.parametrize("number", [1, 7, 64])
@@ -180,3 +183,27 @@ async def ended(pid: int) -> None:
         await over.wait()
         asyncio.get_running_loop().remove_reader(watched)
         os.close(watched)
+
+
+@pytest.mark.full
+async def test_over_tls_the_front_decrypts_and_renews_its_certificate(tmp_path: Path) -> None:
+    pair = write_pair(tmp_path)
+    options = ("--nodes", "2", "--tls-cert", str(pair.cert), "--tls-key", str(pair.key))
+    async with running_redis(tmp_path / "redis") as redis, serving_echoes(tmp_path, redis.url)(*options) as served:
+        await served.until(r"ready after \d")
+        url = served.url.replace("127.0.0.1", "localhost")
+        await _talk_over_tls(url, pair.cert)
+        await served.logs("GET /v1/realtime 101 in")
+        assert re.search(r"GET /v1/realtime 101 in \d+ ms for 127\.0\.0\.1", served.log.read_text())
+        write_pair(tmp_path)
+        served.process.send_signal(signal.SIGHUP)
+        await served.logs("the certificate has been read again")
+        await _talk_over_tls(url, pair.cert)
+        assert (await served.stop(signal.SIGTERM))[0] == 0
+
+
+async def _talk_over_tls(url: str, trust: Path) -> None:
+    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=trust))
+    async with aiohttp.ClientSession(connector=connector) as http, http.ws_connect(f"{url}/v1/realtime") as socket:
+        assert (await socket.receive_json())["type"] == "session.created"
+        assert await answers(socket)
