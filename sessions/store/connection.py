@@ -15,7 +15,7 @@ from sessions.store.interface import CallWatch, StoreDown
 from sessions.store.lane import Call, Failed, Lane
 from sessions.store.library import Library
 from sessions.store.servers import Place, Servers, asked_place
-from sessions.store.wire import Reply, Wire
+from sessions.store.wire import Failure, Reply, Wire
 
 TIMEOUT_S = 2.0
 """Twenty times what a server under load takes, a fifth of the default lease."""
@@ -124,18 +124,24 @@ class StoreConnection:
             trouble = await self._given_the_library(place)
         if lost or any(isinstance(error, MovedError) for error in errors):
             await self._look()
+        again: dict[Place, list[Call]] = {}
         for call, error in failed:
             call.tries += 1
             hopeless = call.tries >= MOST_TRIES or (is_lost(error) and self._lanes[place].is_lost)
-            if trouble or hopeless or not may_be_tried_again(error):
-                call.fail(trouble or store_down(error) or error)
-            elif isinstance(error, AskError) and not isinstance(error, MovedError):
-                call.asking = True
-                self._lane(asked_place(error)).submit(call)
-            else:
-                call.asking = False
-                self._submit(call)
+            try:
+                if trouble or hopeless or not may_be_tried_again(error):
+                    raise trouble or store_down(error) or error
+                again.setdefault(self._next_place(call, error), []).append(call)
+            except (StoreDown, RedisError, OSError) as refused:
+                call.fail(refused)
+        for target, calls in again.items():
+            self._lane(target).resubmit(calls)
         return lost
+
+    def _next_place(self, call: Call, error: Failure) -> Place:
+        """Raises StoreDown."""
+        call.asking = isinstance(error, AskError) and not isinstance(error, MovedError)
+        return asked_place(error) if isinstance(error, AskError) and call.asking else self._place(call.key)
 
     async def _given_the_library(self, place: Place) -> StoreDown | None:
         try:

@@ -1,5 +1,7 @@
 """What Redis raises, as sessions see it. The words are ours: those of a library could show what was sent, or a password."""
 
+import asyncio
+
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -38,6 +40,7 @@ _REASONS: tuple[tuple[type[Exception], str, float], ...] = (
     (TryAgainError, "the slot is being moved", 1.0),
     (TimeoutError, "it does not answer", 1.0),
     (ConnectionError, "it cannot be reached", 1.0),
+    (asyncio.TimeoutError, "it does not answer", 1.0),
     (OSError, "it cannot be reached", 1.0),
 )
 _REPLIES = {

@@ -62,6 +62,11 @@ class Lane:
         self._waiting.append(call)
         self._wanted.set()
 
+    def resubmit(self, calls: Sequence[Call]) -> None:
+        """Before whatever has been called since: of two writes to one session the first is to be the first."""
+        self._waiting.extendleft(reversed(calls))
+        self._wanted.set()
+
     async def close(self) -> None:
         self._running.cancel()
         await asyncio.wait([self._running])

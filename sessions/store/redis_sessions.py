@@ -107,7 +107,7 @@ class RedisSessions:
             for session_id, listed in zip(ids, await asyncio.gather(*map(self.look, ids)), strict=True):
                 if listed is None:
                     await self._connection.call("listing_met_gone", LISTING, (session_id,))
-                else:
+                elif tenant in (None, listed.record.tenant):
                     found.append(listed)
         return tuple(found)
 
@@ -126,10 +126,15 @@ class RedisSessions:
         check_record(record)
         life_us, grace_us = _us(record.life_s), _us(record.grace_s)
         incarnation = await self._current_incarnation()
-        await self._connection.call("listing_add", LISTING, (record.session_id, record.tenant, life_us))
+        entry = (record.session_id, record.tenant, life_us)
+        is_listed = await self._connection.call("listing_add", LISTING, entry)
         opening = (node, _us(lease_s), token, incarnation, *_pair(above))
         packed = msgspec.msgpack.encode(record)
-        return await self._ask_session(function, record.session_id, (*opening, packed, life_us, grace_us, record.state))
+        reply = await self._ask_session(function, record.session_id, (*opening, packed, life_us, grace_us, record.state))
+        if reply[0] == b"ok" and not is_listed:  # the id was another tenant's, whose session has ended
+            await self._connection.call("listing_drop", LISTING, (record.session_id,))
+            await self._connection.call("listing_add", LISTING, entry)
+        return reply
 
     async def _page(self, tenant: str | None, after: str, limit: int) -> tuple[str, ...]:
         arguments = (after, limit) if tenant is None else (after, limit, tenant)

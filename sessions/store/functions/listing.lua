@@ -14,18 +14,21 @@ local function drop(keys, session_id)
   end
 end
 
+-- Returns 0 when it stands there for another tenant: it is left.
 register('listing_add', {}, function(keys, arguments)
-  local session_id, tenant, life = arguments[1], arguments[2], tonumber(arguments[3])
-  local now = now_us()
+  local session_id, tenant, now = arguments[1], arguments[2], now_us()
   for _, ended in ipairs(redis.call('ZRANGEBYSCORE', keys[ENDS], '-inf', now, 'LIMIT', 0, SWEPT)) do
     drop(keys, ended)
   end
-  drop(keys, session_id)
+  local made = redis.call('HGET', keys[MADE], session_id)
+  if made and string.sub(made, 9) ~= tenant then
+    return 0
+  end
   redis.call('HSET', keys[MADE], session_id, struct.pack('>I8', now) .. tenant)
   redis.call('ZADD', keys[IDS], 0, session_id)
   redis.call('ZADD', keys[OF_TENANTS], 0, tenant .. '\0' .. session_id)
-  redis.call('ZADD', keys[ENDS], now + life, session_id)
-  return 'ok'
+  redis.call('ZADD', keys[ENDS], 'GT', now + tonumber(arguments[3]), session_id)
+  return 1
 end)
 
 register('listing_drop', {'allow-oom'}, function(keys, arguments)

@@ -195,6 +195,16 @@ async def test_a_tenant_sees_nothing_of_one_whose_name_begins_alike(stores: Stor
         await stores.sessions.open(record("s9", "t\0x"), "a", LEASE_S, TOKEN)
 
 
+async def test_an_id_of_another_tenant_stays_with_it_until_its_session_ends(stores: Stores):
+    await stores.sessions.open(record("s1", "t", grace_s=5), "a", LEASE_S, TOKEN)
+    with pytest.raises(ValueError, match="in use"):
+        await stores.sessions.open(record("s1", "thief"), "b", LEASE_S, TOKEN)
+    assert (await ids(stores, "t"), await ids(stores, "thief")) == (["s1"], [])
+    await stores.pass_s(15)
+    await stores.sessions.open(record("s1", "heir"), "b", LEASE_S, TOKEN)
+    assert (await ids(stores, "t"), await ids(stores, "heir"), await ids(stores, None)) == ([], ["s1"], ["s1"])
+
+
 async def test_what_has_ended_is_not_listed(stores: Stores):
     for number in range(150):
         await stores.sessions.open(record(f"s{number:03}", grace_s=100 if number == 149 else 5), "a", LEASE_S, TOKEN)
