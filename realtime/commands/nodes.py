@@ -1,10 +1,14 @@
-"""The nodes of a server that runs with several: see how they are, take one away, start them anew one after the other."""
+"""The nodes of a server that runs with several: see how they are, take one away, start them anew one after the other.
+
+list, undrain, and drain with --url are about all nodes that share a store, wherever they run."""
 
 import argparse
 import asyncio
 import sys
 from pathlib import Path
 
+from realtime.commands import nodes_of_store
+from realtime.commands.server_options import add_server_options
 from realtime.deployment import DEFAULT_FILE, load
 from realtime.front.control import ask, control_path
 from realtime.front.messages import Answer, Drain, Look, Restart, ToFront
@@ -15,14 +19,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help="port of the server (default: the deployment's, 8080)")
     orders = parser.add_subparsers(dest="order", metavar="ORDER")
     orders.add_parser("status", help="how they are (the default)")
-    drain = orders.add_parser("drain", help="move the sessions of one to the others and end it, until it is restarted")
+    drain = orders.add_parser(
+        "drain", help="move the sessions of one to the others and end it, until it is restarted; with --url it stays, for undrain"
+    )
     drain.add_argument("node", metavar="NODE")
+    add_server_options(drain, url=None)
+    undrain = orders.add_parser("undrain", help="one that was drained with --url takes sessions again")
+    undrain.add_argument("node", metavar="NODE")
+    add_server_options(undrain)
+    add_server_options(orders.add_parser("list", help="all that share the store of the server at --url"))
     restart = orders.add_parser("restart", help="one after the other, or one alone: drained, started anew, ready")
     restart.add_argument("node", metavar="NODE", nargs="?", default="")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Exit code 1 when the order was not carried out."""
+    """Exit code 1 when the order was not carried out. Raises AdminFailed, NoFront."""
+    if arguments.order == "list":
+        return nodes_of_store.list_nodes(arguments)
+    if arguments.order == "undrain" or (arguments.order == "drain" and arguments.url is not None):
+        return nodes_of_store.order(arguments)
     port = arguments.port or load(arguments.deployment).server.port
     return asyncio.run(_ordered(control_path(port), _order(arguments)))
 

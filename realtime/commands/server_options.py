@@ -15,13 +15,11 @@ from realtime.talk import DEFAULT_URL
 GAP = "  "
 
 
-def add_server_options(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    parser.add_argument(
-        "--url", default=DEFAULT_URL, help=f"where the server is (default: %(default)s); its key is in {API_KEY_VARIABLE}"
-    )
+def add_server_options(parser: argparse.ArgumentParser, url: str | None = DEFAULT_URL) -> None:
+    default = "" if url is None else " (default: %(default)s)"
+    parser.add_argument("--url", default=url, help=f"where the server is{default}; its key is in {API_KEY_VARIABLE}")
     parser.add_argument("--cacert", type=Path, metavar="FILE", help="certificate in PEM to trust for https, besides the system's")
-    if json:
-        parser.add_argument("--json", action="store_true", help="JSON in place of a table")
+    parser.add_argument("--json", action="store_true", help="JSON in place of a table")
 
 
 def client(arguments: argparse.Namespace) -> AdminClient:

@@ -11,6 +11,7 @@ from fakes.operated import ACME, OPERATOR, OTHER, Operated, operated
 from fakes.ports import free_port
 from realtime.cli import main
 from realtime.settings import API_KEY_VARIABLE
+from sessions.store.records import Order
 
 
 @pytest_asyncio.fixture
@@ -96,3 +97,17 @@ async def test_a_wrong_key_and_a_server_that_is_not_there(
     assert await run(house, "queue") == 1
     assert "does not answer" in capsys.readouterr().err
     assert house.keys[ACME] not in capsys.readouterr().err
+
+
+async def test_nodes_of_the_store_are_listed_and_told_to_drain(house: Operated, capsys: pytest.CaptureFixture[str]) -> None:
+    cursor, _ = await house.store.news("a", "", 0)
+    assert await run(house, "nodes", "list") == 0
+    heading, first, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split()[:5] == ["NODE", "HOST", "ADDRESS", "STATE", "TICKETS"]
+    assert first.split()[:5] == ["a", "h", "10.0.0.1:8080", "ready", "0"]
+    assert await run(house, "nodes", "drain", "a") == 0
+    assert await run(house, "nodes", "undrain", "a", "--json") == 0
+    assert capsys.readouterr().out.startswith("a is told to drain\n")
+    assert (await house.store.news("a", cursor, 1))[1] == (Order("drain", ""), Order("undrain", ""))
+    assert await run(house, "nodes", "drain", "b") == 1
+    assert "expected one of a, edge-1, got 'b'" in capsys.readouterr().err
