@@ -76,7 +76,7 @@ class Seat:
         self.lost = lost
         """The ticket is gone: lent to somebody else, or at the end of its life."""
         self.stays_behind = False
-        """Set when the session goes on elsewhere: leaving the block gives nothing back."""
+        """Set when another node comes for the session: leaving the block leaves the ticket to it, for as long as a lease."""
         self._admission = admission
         self._ask = ask
 
@@ -126,8 +126,10 @@ class Admission:
             try:
                 yield seat
             finally:
-                self._node.let_go(asked.session_id)
-                if not seat.stays_behind:
+                if seat.stays_behind:
+                    self._node.leave_behind(asked.session_id)
+                else:
+                    self._node.let_go(asked.session_id)
                     await self._give_back(asked.session_id)
 
     async def _seated(self, asked: Ask, news: SessionNews, visits: bool, told: Callable[[Waiting], None] | None) -> Seat:
@@ -215,10 +217,8 @@ class Admission:
 
     def _asked(self, applicant: Applicant) -> Ask:
         tenant, settings = applicant.principal.tenant, self.settings
-        limits, cost = (
-            self.tenants.of(tenant),
-            dict(self.seats.cost(applicant.kind) if applicant.cost is None else applicant.cost),
-        )
+        limits = self.tenants.of(tenant)
+        cost = dict(self.seats.cost(applicant.kind) if applicant.cost is None else applicant.cost)
         quota: dict[str, float] = {}
         if applicant.kind != REQUEST and limits.sessions is not None:
             sessions = f"tenant:{tenant}:sessions"

@@ -167,6 +167,11 @@ class Node:
     def let_go(self, session_id: str) -> None:
         self._held.pop(session_id, None)
 
+    def leave_behind(self, session_id: str) -> None:
+        """Another node comes for it. One that does not come within a lease does not come any more: then it is given back."""
+        if (held := self._held.get(session_id)) is not None:
+            self._held[session_id] = _Held(held.ticket, min(held.ends_at, self._clock() + self.leases.lease_s))
+
     async def say(self, word: Coroutine[None, None, None]) -> None:
         """To the store, also when whoever says it is cancelled."""
         task = asyncio.create_task(word)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fakes.faulty_store import Fault
-from fakes.nodes import THIRD_S, Cluster, OneNode, applicant, cluster
+from fakes.nodes import LEASE_S, THIRD_S, Cluster, OneNode, applicant, cluster
 from sessions.admission import Applicant, HasToWait, NotAdmitted, Seat
 from sessions.admission_settings import AdmissionSettings
 from sessions.store.interface import StoreDown
@@ -175,14 +175,40 @@ async def test_a_kept_seat_is_lost_when_its_time_is_over() -> None:
             await away.lost.wait()
 
 
-async def test_a_session_that_goes_on_elsewhere_leaves_its_ticket_to_the_other_node() -> None:
-    async with cluster(2) as made:
-        async with AsyncExitStack() as there:
-            async with made.nodes[0].admission.seat(applicant("a")) as here:
-                await there.enter_async_context(made.nodes[1].admission.seat(applicant("a")))
-                here.stays_behind = True
-            await made.clock.advance(3 * THIRD_S)
+async def test_a_session_that_goes_on_elsewhere_leaves_its_ticket_to_the_other_node_and_to_nobody_else() -> None:
+    async with cluster(2, host_seats=1) as made:
+        async with made.nodes[0].admission.seat(applicant("a")) as here:
+            here.stays_behind = True
+        await made.clock.advance(LEASE_S - 1)
+        with pytest.raises(NotAdmitted):
+            async with made.nodes[0].admission.seat(applicant("b", wait_s=0)):
+                pass
+        async with made.nodes[1].admission.seat(applicant("a")) as there:
+            assert there.ticket.number == here.ticket.number
+            await made.clock.advance(3 * LEASE_S)
             assert await made.active() == 1
+
+
+async def test_a_ticket_for_which_no_other_node_comes_is_given_back() -> None:
+    async with cluster(2, host_seats=1) as made:
+        async with made.nodes[0].admission.seat(applicant("a")) as here:
+            here.stays_behind = True
+        await made.clock.advance(LEASE_S + 2 * THIRD_S)
+        assert await made.active() == 0
+
+
+async def test_who_is_cancelled_twice_gives_the_seat_back_all_the_same() -> None:
+    async with cluster() as made:
+        one = made.nodes[0]
+        line = Line(one, applicant("a"))
+        await line.seated
+        one.line.next["release"].append(Fault.HELD_BEFORE)
+        line.task.cancel()
+        await one.line.holding.wait()
+        await line.leave()
+        assert await made.active() == 1
+        one.line.let_on.set()
+        await made.clock.advance(0)
         assert await made.active() == 0
 
 
