@@ -17,15 +17,10 @@ import pytest
 from fakes.certificates import write_pair
 from fakes.redis_server import running_redis
 from fakes.served import Served, serving_echoes
-from realtime.deployment import load
 from realtime.front.control import ask, control_path
-from realtime.front.head import wanted
 from realtime.front.messages import Look, Restart, Told
-from realtime.front.needs import NodesNeedStore
-from realtime.front.server import run
-from realtime.place import Place
-from sessions.voice_sessions import new_id
 
+pytestmark = pytest.mark.full
 STOP_LIMIT_S = 8.0
 
 
@@ -78,7 +73,6 @@ async def answers(socket: aiohttp.ClientWebSocketResponse) -> bool:
     return cast("str", (await socket.receive_json())["type"]) == "error"
 
 
-@pytest.mark.full
 async def test_killing_a_node_ends_neither_the_other_nor_the_workers(tmp_path: Path) -> None:
     async with two_nodes(tmp_path) as nodes:
         sockets = await nodes.sockets(4)
@@ -103,7 +97,6 @@ async def _lives(socket: aiohttp.ClientWebSocketResponse) -> bool:
         return False
 
 
-@pytest.mark.full
 async def test_a_rolling_restart_leaves_one_node_ready_all_the_time(tmp_path: Path) -> None:
     async with two_nodes(tmp_path) as nodes:
         before = await nodes.told()
@@ -121,7 +114,6 @@ async def test_a_rolling_restart_leaves_one_node_ready_all_the_time(tmp_path: Pa
         assert all(after[name].pid != before[name].pid and after[name].ready for name in before)
 
 
-@pytest.mark.full
 async def test_the_front_tells_of_all_nodes_and_answers_for_those_that_are_not_ready(tmp_path: Path) -> None:
     async with two_nodes(tmp_path) as nodes:
         async with nodes.http.get(f"{nodes.url}/metrics") as page:
@@ -143,22 +135,6 @@ async def test_the_front_tells_of_all_nodes_and_answers_for_those_that_are_not_r
         await nodes.served.until("ready again")
 
 
-def test_nodes_that_share_nothing_are_refused() -> None:
-    with pytest.raises(NodesNeedStore, match=r"store\.url: expected a store that all nodes share.*for --nodes 2, got memory://"):
-        run(load(), 2, None, lambda _: None)
-
-
-@pytest.mark.parametrize("number", [1, 7, 64])
-def test_the_id_of_a_call_names_its_node(number: int) -> None:
-    call_id = new_id(Place(host="box-8080", number=number).call_prefix)
-    assert wanted(f"DELETE /v1/realtime/calls/{call_id} HTTP/1.1\r\n\r\n".encode()).node == number
-
-
-def test_without_a_front_calls_name_no_node() -> None:
-    assert wanted(f"DELETE /v1/realtime/calls/{new_id(Place(host='box').call_prefix)} HTTP/1.1\r\n\r\n".encode()).node is None
-
-
-@pytest.mark.full
 async def test_when_the_front_is_killed_nothing_of_it_is_left(tmp_path: Path) -> None:
     async with (
         running_redis(tmp_path / "redis") as redis,
@@ -173,6 +149,8 @@ async def test_when_the_front_is_killed_nothing_of_it_is_left(tmp_path: Path) ->
         async with asyncio.timeout(10):
             for pid in pids:
                 await ended(pid)
+            assert served.process.stdout is not None
+            await served.process.stdout.read()  # nobody else has it any more
 
 
 async def ended(pid: int) -> None:
@@ -185,7 +163,6 @@ async def ended(pid: int) -> None:
         os.close(watched)
 
 
-@pytest.mark.full
 async def test_over_tls_the_front_decrypts_and_renews_its_certificate(tmp_path: Path) -> None:
     pair = write_pair(tmp_path)
     options = ("--nodes", "2", "--tls-cert", str(pair.cert), "--tls-key", str(pair.key))
