@@ -31,6 +31,7 @@ def runs_engines(pid: int) -> bool:
 
 async def test_it_says_where_it_listens_what_loads_and_when_it_is_ready(serve: Serve) -> None:
     async with serve() as served:
+        await served.until(r"there are no keys: whoever is on this machine may use everything, and nobody else")
         await served.until(r"ready after \d")
         assert await served.ready_status() == 200
         assert any("first" in line and "loading" in line for line in served.said)

@@ -127,6 +127,14 @@ async def test_instructions_that_no_header_could_carry_are_refused(edge: Edge) -
     assert (code, error["code"], error["param"]) == (400, "too_long", "session")
 
 
+async def test_while_nobody_knows_with_what_to_sign_none_is_made(serve_edge: ServeEdge) -> None:
+    door = Door("the-key")
+    edge = await serve_edge(door=door)
+    door.shelves.down = True
+    code, error = await refused(edge, "the-key", {})
+    assert (code, error["code"]) == (503, "store_down")
+
+
 async def test_a_secret_is_for_its_sessions_alone(serve_edge: ServeEdge) -> None:
     edge = await serve_edge(api_key="the-key")
     secret = await minted(edge, "the-key")
