@@ -6,7 +6,7 @@ ADMISSION: Final = "{admission}"
 """In which all of these are; `{…}` stands for what is appended."""
 
 ADMISSION_KEYS: Final = {
-    "STATE": f"{ADMISSION}:state",  # hash: incarnation, settled_us, number, arrivals, wait_error_us, virtual_<priority>
+    "STATE": f"{ADMISSION}:state",  # hash: incarnation, settled_us, run_id, number, arrivals, wait_error_us, virtual_<priority>
     "ENDS": f"{ADMISSION}:ends",  # sorted set: what happens by itself, by its time in µs: see seating.lua
     "NODES": f"{ADMISSION}:nodes",  # hash: node → what it has told
     "BROUGHT": f"{ADMISSION}:brought",  # hash: node → names of the resources that it brings

@@ -1,14 +1,20 @@
 -- Admission. Every Function is one decision: first what has ended meanwhile ends, last what became free is given away. The first
 -- argument is the time that a new store takes to settle, in µs. As memory_gate.py.
 
--- A store without an incarnation is new, or has lost its data.
+-- A life of the server's process.
+local run_id
+
+-- A store without an incarnation is new, or has lost its data. One that another life of a server has written may have lost what
+-- was last: a server that was started again has what it had saved, a replica what had come to it.
 local function begin(settle_us)
   step = { now = now_us(), freed = false, used = {}, capacity = {}, reserve = {}, nodes = {} }
-  local state = call('HMGET', KEY_STATE, 'incarnation', 'settled_us')
+  run_id = run_id or string.match(call('INFO', 'server'), 'run_id:(%w+)')
+  local state = call('HMGET', KEY_STATE, 'incarnation', 'settled_us', 'run_id')
   step.incarnation, step.settled_us = tonumber(state[1]), tonumber(state[2])
-  if not step.incarnation then
-    step.incarnation, step.settled_us = step.now, step.now + tonumber(settle_us)
-    call('HSET', KEY_STATE, 'incarnation', step.incarnation, 'settled_us', step.settled_us)
+  if state[3] ~= run_id then
+    step.incarnation = math.max(step.now, (step.incarnation or 0) + 1)
+    step.settled_us = step.now + tonumber(settle_us)
+    call('HSET', KEY_STATE, 'incarnation', step.incarnation, 'settled_us', step.settled_us, 'run_id', run_id)
     call('ZADD', KEY_ENDS, step.settled_us, 'settled')
   end
   end_due()

@@ -1,0 +1,163 @@
+"""Nodes at one real store, each with a connection of its own, and an observer who counts who talks, whatever the store says.
+
+async with house(url, nodes=3, seats=4) as here:
+    here.comes("anna", here.nodes[0]); await here.talks("anna")
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fakes.faulty_store import FaultyStore
+from sessions.admission import Admission, Applicant, NotAdmitted
+from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.identity import LOCAL
+from sessions.node import Leases, Node, NodeIdentity
+from sessions.seats import VOICE, Seats
+from sessions.store.address import open_store
+from sessions.store.interface import Store, StoreDown
+from sessions.store.records import Priority
+from sessions.tenants import Tenants
+
+HOST = "host"
+
+
+class Person:
+    """One session: it comes, perhaps waits, talks until it leaves or loses its seat."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.is_seated = False
+        self.is_gone = False
+        self.leaves = asyncio.Event()
+        self.refused: NotAdmitted | StoreDown | None = None
+
+
+class RealNode:
+    def __init__(self, name: str, house: "House", store: Store) -> None:
+        self.name = name
+        self.store = store
+        self.line = FaultyStore(store)
+        identity = NodeIdentity(node=name, host=HOST)
+        seats = Seats(identity, house.settings, 1_000, {VOICE: CalibratedSeats(seats=house.seats)}, lambda: {"vad": 1_000}, {})
+        self.node = Node(self.line, identity, seats.capacity, seats.reserve, leases=house.leases)
+        self.admission = Admission(self.node, house.settings, Tenants(), seats)
+        self.talking: set[str] = set()
+        self._exits = AsyncExitStack()
+        self._visits: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self) -> None:
+        await self._exits.enter_async_context(self.node.running())
+        self.node.set(ready=True)
+
+    async def crash(self) -> None:
+        """As kill -9 does: it says nothing more to anybody."""
+        self.line.down = True
+        await self.stop()
+
+    async def stop(self) -> None:
+        for visit in self._visits.values():
+            visit.cancel()
+        if self._visits:
+            await asyncio.wait(self._visits.values())
+        await self._exits.aclose()
+
+    def visited(self, person: Person, house: "House", priority: Priority, wait_s: float) -> None:
+        visit = asyncio.create_task(self._visit(person, house, priority, wait_s))
+        self._visits[person.session_id] = visit
+        visit.add_done_callback(lambda _: self._visits.pop(person.session_id, None))
+
+    async def _visit(self, person: Person, house: "House", priority: Priority, wait_s: float) -> None:
+        applicant = Applicant(session_id=person.session_id, principal=LOCAL, kind=VOICE, priority=priority, wait_s=wait_s)
+        try:
+            async with self.admission.seat(applicant) as seat:
+                self.talking.add(person.session_id)
+                person.is_seated = True
+                house.observe()
+                ends = [asyncio.create_task(event.wait()) for event in (seat.lost, person.leaves)]
+                try:
+                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    self.talking.discard(person.session_id)
+                    for end in ends:
+                        end.cancel()
+        except (NotAdmitted, StoreDown) as refused:
+            person.refused = refused
+        finally:
+            person.is_gone = True
+            house.happened.set()
+
+
+class House:
+    def __init__(self, url: str, seats: int, leases: Leases, settle_s: float, settings: AdmissionSettings) -> None:
+        self.seats = seats
+        self.leases = leases
+        self.settings = settings
+        self.settle_s = settle_s
+        self.nodes: list[RealNode] = []
+        self.most_talking = 0
+        self.happened = asyncio.Event()
+        self._url = url
+        self._numbers = itertools.count()
+        self._exits = AsyncExitStack()
+
+    async def add_node(self) -> RealNode:
+        store = await self._exits.enter_async_context(open_store(self._url, self.settle_s))
+        node = RealNode(f"node{next(self._numbers)}", self, store)
+        await node.start()
+        self.nodes.append(node)
+        return node
+
+    async def crash(self, node: RealNode) -> None:
+        self.nodes.remove(node)
+        await node.crash()
+
+    def comes(self, session_id: str, node: RealNode, *, back: bool = False, wait_s: float = 60.0) -> Person:
+        person = Person(session_id)
+        node.visited(person, self, Priority.RESUME if back else Priority.INTERACTIVE, wait_s)
+        return person
+
+    def talking(self) -> list[str]:
+        """On nodes whose lease holds: a node without one is mute."""
+        return sorted(session for node in self.nodes if node.node.lease_left_s > 0 for session in node.talking)
+
+    def observe(self) -> None:
+        """Nobody talks beyond what there is, and nobody twice."""
+        talking = self.talking()
+        self.most_talking = max(self.most_talking, len(talking))
+        assert len(talking) == len(set(talking)), talking
+        assert len(talking) <= self.seats, f"{len(talking)} talk at {self.seats} seats: {talking}"
+        self.happened.set()
+
+    async def until(self, holds: Callable[[], bool], longest_s: float = 10.0) -> None:
+        """Asked again whenever somebody has got a seat, or has gone."""
+        async with asyncio.timeout(longest_s):
+            while not holds():
+                self.happened.clear()
+                await self.happened.wait()
+
+    async def close(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for node in self.nodes:
+                group.create_task(node.stop())
+        await self._exits.aclose()
+
+
+@asynccontextmanager
+async def house(
+    url: str,
+    *,
+    nodes: int,
+    seats: int,
+    leases: Leases = Leases(lease_s=3.0, return_s=1.0, grace_s=2.0),  # noqa: B008 (a frozen value)
+    settle_s: float = 3.0,
+    settings: AdmissionSettings = AdmissionSettings(place_s=1.0),  # noqa: B008 (a frozen value)
+) -> AsyncGenerator[House]:
+    here = House(url, seats, leases, settle_s, settings)
+    try:
+        for _ in range(nodes):
+            await here.add_node()
+        yield here
+    finally:
+        await here.close()
