@@ -163,4 +163,5 @@ def _counts(flat: Sequence[bytes]) -> dict[str, int]:
 
 
 def _seconds(us: Reply) -> float | None:
-    return None if us is None else msgspec.convert(us, int, strict=False) / 1e6
+    """Numbers of hashes come as text."""
+    return None if us is None else int(msgspec.convert(us, int | bytes)) / 1e6
