@@ -120,10 +120,11 @@ class Answer:
                     self._clock.audio_came()
                 await self._item.sound(payload)
             return
-        if "finish_reason" in payload.attributes:
-            counts = payload.attributes
-            self._finish_reason = str(counts["finish_reason"])
+        counts = payload.attributes
+        if "completion_tokens" in counts:
             self._usage = Usage(int(counts["prompt_tokens"]), int(counts["cached_tokens"]), int(counts["completion_tokens"]))
+        if "finish_reason" in counts:
+            self._finish_reason = str(counts["finish_reason"])
         if payload.text:
             self._clock.text_came()
             await self._item.write(payload.text)

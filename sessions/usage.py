@@ -11,7 +11,7 @@ AUDIO_OUT_S: Final = "audio_out_s"
 """Of answers: all that was made, also what an interruption kept from being heard."""
 TOKENS_IN: Final = "tokens_in"
 TOKENS_OUT: Final = "tokens_out"
-"""As the language model counts them at the end of an answer; one that is broken off is never counted."""
+"""As the language model counts them, of an answer that is broken off those until then."""
 REQUESTS: Final = "requests"
 """One-shot, over REST, that were answered."""
 

@@ -160,7 +160,7 @@ class ArEngine:
                         last = delta
                         return lambda: self._finish(request, Payload(last.text, attributes=usage(last)), timing)
                     if delta.text:
-                        self._emit(request, Payload(delta.text), timing)
+                        self._emit(request, Payload(delta.text, attributes=counts(delta)), timing)
                         queue_ms = 0.0
                     tokens = delta.completion_tokens
                     while not request.may_emit:
@@ -212,11 +212,15 @@ def asks_for_ending(parameters: Parameters) -> bool:
     return isinstance(parameters, Generation) and parameters.weigh_ending
 
 
+def counts(delta: TextDelta | None) -> dict[str, Scalar]:
+    """The attributes of a chunk: the tokens so far, also for an answer that is broken off after it."""
+    return {
+        "prompt_tokens": delta.prompt_tokens if delta else 0,
+        "cached_tokens": delta.cached_tokens if delta else 0,
+        "completion_tokens": delta.completion_tokens if delta else 0,
+    }
+
+
 def usage(last: TextDelta | None) -> dict[str, Scalar]:
     """The attributes of the final chunk; None: there was nothing to answer."""
-    return {
-        "prompt_tokens": last.prompt_tokens if last else 0,
-        "cached_tokens": last.cached_tokens if last else 0,
-        "completion_tokens": last.completion_tokens if last else 0,
-        "finish_reason": last.finish_reason if last else "stop",
-    }
+    return {**counts(last), "finish_reason": last.finish_reason if last else "stop"}

@@ -1,6 +1,6 @@
 """One answer of the graph to a chat: opened, fed and read, whatever the response's form."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from engines.payloads import Payload, Scalar
 from engines.requests import Request, RequestStream
@@ -25,7 +25,7 @@ class ChatAnswer:
         self.text = ""
         self.heard: str | None = None
         self._stream = stream
-        self._counts: dict[str, Scalar] = {}
+        self._counts: Mapping[str, Scalar] = {}
 
     async def pieces(self) -> AsyncGenerator[str | bytes, None]:
         """Text as it is written, and PCM16 mono at 24 kHz as it is spoken."""
@@ -36,10 +36,7 @@ class ChatAnswer:
                     self.heard = (self.heard or "") + payload.text
                     self.watch.transcript()
                 case "text":
-                    if delivery.final:
-                        self._counts = payload.attributes
-                        self.watch.usage.add(TOKENS_IN, self.usage.prompt_tokens)
-                        self.watch.usage.add(TOKENS_OUT, self.usage.completion_tokens)
+                    self._count(payload.attributes)
                     if payload.text:
                         self.watch.text()
                         self.text += payload.text
@@ -51,6 +48,13 @@ class ChatAnswer:
                         self.watch.add_audio(len(pcm.data) / 2 / RATE_HZ)
                         self.watch.usage.add(AUDIO_OUT_S, len(pcm.data) / 2 / RATE_HZ)
                         yield bytes(pcm.data)
+
+    def _count(self, counts: Mapping[str, Scalar]) -> None:
+        """The tokens so far, which are billed also when the answer is broken off."""
+        if "completion_tokens" in counts:
+            before, self._counts = self.usage, counts
+            self.watch.usage.add(TOKENS_IN, self.usage.prompt_tokens - before.prompt_tokens)
+            self.watch.usage.add(TOKENS_OUT, self.usage.completion_tokens - before.completion_tokens)
 
     @property
     def finish_reason(self) -> str:

@@ -317,23 +317,21 @@ def _speech(text: str, clause: int, written_end: int) -> Payload:
     return Payload(arrays=sound.arrays, attributes={**sound.attributes, **place})
 
 
+def _counts(completion_tokens: int) -> dict[str, bool | int | float | str]:
+    return {"prompt_tokens": 20, "cached_tokens": 8, "completion_tokens": completion_tokens}
+
+
 def _answer(deltas: tuple[str, ...], outputs: tuple[str, ...], finish_reason: str) -> list[Scripted]:
     spoken = next((output for output in outputs if output in ("audio", "narration")), None)
     result: list[Scripted] = []
     written, pts = 0, 0.0
     for clause, delta in enumerate(deltas):
-        result.append(("text", Payload(text=delta), 0.0, False))
+        result.append(("text", Payload(text=delta, attributes=_counts(clause + 1)), 0.0, False))
         written += len(delta)
         if spoken is not None:
             result.append((spoken, _speech(delta, clause, written), pts, False))
             pts += len(delta) * MS_PER_CHARACTER / 1000
-    counts: dict[str, bool | int | float | str] = {
-        "prompt_tokens": 20,
-        "cached_tokens": 8,
-        "completion_tokens": len(deltas),
-        "finish_reason": finish_reason,
-    }
-    result.append(("text", Payload(attributes=counts), 0.0, True))
+    result.append(("text", Payload(attributes=_counts(len(deltas)) | {"finish_reason": finish_reason}), 0.0, True))
     if spoken is not None:
         result.append((spoken, Payload(), pts, True))
     return result

@@ -5,7 +5,7 @@ import pytest
 from fakes.graph import FakeGraph, tone
 from fakes.voice_client import settle, talking
 from sessions.commands import AppendAudio, CancelResponse, CommandRefused, CommitAudio, CreateResponse
-from sessions.events import AudioDelta, ResponseDone
+from sessions.events import AudioDelta, ResponseDone, TextDelta
 from sessions.settings import VoiceSettings
 from sessions.usage import UsageMeter, seconds_of
 
@@ -53,3 +53,19 @@ def test_another_node_counts_on_from_what_was_written() -> None:
     meter.hear(tone(500))
     assert meter.totals == {"audio_in_s": 2.5, "tokens_in": 7}
     assert meter.written == {"audio_in_s": 2.0, "tokens_in": 7}
+
+
+async def test_tokens_of_an_answer_that_is_broken_off_count_until_then() -> None:
+    graph = FakeGraph()
+    graph.answers = [("Well, ", "that ", "is ", "so.")]
+    gate = graph.hold("text")
+    async with talking(graph) as client:
+        await client.send(AppendAudio(tone(500)), CommitAudio(), CreateResponse())
+        await settle()
+        gate.step(2)
+        await client.until(TextDelta, lambda delta: delta.text == "that ")
+        await client.send(CancelResponse(None))
+        done = await client.until(ResponseDone)
+        assert done.response.usage is not None
+        assert (done.response.usage.input_tokens, done.response.usage.output_tokens) == (20, 2)
+        assert client.session.usage.totals["tokens_out"] == 2

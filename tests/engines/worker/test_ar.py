@@ -25,13 +25,13 @@ async def produced(gateway: FakeGateway) -> int:
     return next(stage for stage in report.stages if stage.stage == "writer").produced
 
 
-async def test_deltas_stream_and_the_final_chunk_carries_the_usage(bench: Bench) -> None:
+async def test_deltas_stream_with_the_tokens_so_far_and_the_final_chunk_says_how_it_ended(bench: Bench) -> None:
     gateway = await bench.gateway()
     ask(gateway, "r", SYSTEM, Message("user", "one two three"))
     chunks = await gateway.chunks("r")
     assert [payload(chunk).text for chunk in chunks] == ["one", "two", "three"]
     assert [chunk.kind for chunk in chunks] == ["text"] * 3
-    assert payload(chunks[0]).attributes == {}
+    assert payload(chunks[0]).attributes == {"prompt_tokens": 10, "cached_tokens": 4, "completion_tokens": 1}
     assert payload(chunks[-1]).attributes == {
         "prompt_tokens": 10,
         "cached_tokens": 4,
