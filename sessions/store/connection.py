@@ -78,6 +78,7 @@ class StoreConnection:
                 reply = await wire.ask("XREAD", "BLOCK", max(1, round(wait_s * 1000)), "STREAMS", key, after)
         except (RedisError, OSError) as error:  # asyncio's TimeoutError among the second
             if is_lost(error) or isinstance(error, MovedError):
+                await wire.close()
                 await self._look()
             raise store_down(error) or error from None
         finally:

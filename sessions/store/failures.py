@@ -49,6 +49,7 @@ _REPLIES = {
     "BUSY": "it is busy with a script",
     "MISCONF": "it cannot write to its disk",
     "UNKILLABLE": "it is busy with a script",
+    "UNBLOCKED": "it has become a replica",
 }
 """By the first word of those that the library has no type for."""
 _MISSING_FUNCTION = "Function not found"
@@ -75,6 +76,8 @@ def is_missing_function(error: Failure) -> bool:
 def is_lost(error: Failure) -> bool:
     """The server is gone, or has become a replica: the connection is new the next time, perhaps to another server."""
     gone = isinstance(error, ConnectionError | TimeoutError | OSError | ReadOnlyError)
+    if isinstance(error, ResponseError) and str(error).startswith("UNBLOCKED"):  # which a blocking read is told in its place
+        return True
     return gone and not isinstance(error, BusyLoadingError | AuthenticationError)
 
 

@@ -137,6 +137,17 @@ class House:
                 self.happened.clear()
                 await self.happened.wait()
 
+    async def waits(self, count: int) -> None:
+        """Until so many do, in all."""
+        async with asyncio.timeout(10):
+            while (await self.nodes[0].store.census()).waiting != count:
+                pass  # nobody tells
+
+    async def mute(self) -> None:
+        """When no node has a lease any more: none can be renewed now."""
+        await asyncio.sleep(max(node.node.lease_left_s for node in self.nodes))
+        assert self.talking() == []
+
     async def close(self) -> None:
         async with asyncio.TaskGroup() as group:
             for node in self.nodes:

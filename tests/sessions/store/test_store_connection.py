@@ -113,6 +113,13 @@ async def test_a_server_that_hangs_costs_no_more_than_the_time_of_a_call(connect
                 continue
 
 
+async def test_a_full_queue_refuses(connection: StoreConnection, server: RedisServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sessions.store.lane.LONGEST_QUEUE", 10)
+    answers = await asyncio.gather(*(put(connection, f"n{number}") for number in range(15)), return_exceptions=True)
+    assert answers[:10] == [b"v"] * 10
+    assert all(isinstance(answer, StoreDown) and "waiting" in str(answer) for answer in answers[10:])
+
+
 async def test_a_stopped_server_ends_a_blocking_read(connection: StoreConnection, server: RedisServer):
     reading = asyncio.create_task(connection.read_stream("{admission}:news:a", "0", 0.2))
     await command(server, "PING")
@@ -134,6 +141,18 @@ async def test_a_blocking_read_may_take_longer_than_a_call(connection: StoreConn
     await command(server, "XADD", key, "5-1", "news", "x")
     assert await reading == [("5-1", {b"news": b"x"})]
     assert await connection.read_stream(key, "5-1", 0.01) == []
+
+
+async def test_a_blocking_read_is_told_that_its_server_has_become_a_replica(connection: StoreConnection, server: RedisServer):
+    key = "{admission}:news:a"
+    reading = asyncio.create_task(connection.read_stream(key, "0", 30))
+    await put(connection, "n")
+    await command(server, "REPLICAOF", "127.0.0.1", "1")
+    with pytest.raises(StoreDown, match="replica"):
+        await reading
+    await command(server, "REPLICAOF", "NO", "ONE")
+    await command(server, "XADD", key, "5-1", "news", "x")
+    assert await connection.read_stream(key, "0", 1) == [("5-1", {b"news": b"x"})]
 
 
 async def test_a_blocking_read_that_is_cancelled_leaves_nothing_behind(connection: StoreConnection, server: RedisServer):
