@@ -13,7 +13,7 @@ from fakes.nodes import LEASE_S, THIRD_S, Cluster, OneNode, applicant, cluster
 from sessions.admission import Applicant, HasToWait, NotAdmitted, Seat
 from sessions.admission_settings import AdmissionSettings
 from sessions.store.interface import StoreDown
-from sessions.store.records import Refusal, Waiting
+from sessions.store.records import Order, Refusal, Waiting
 from sessions.tenants import TenantSettings
 
 
@@ -64,6 +64,17 @@ async def test_whoever_waits_gets_the_seat_that_becomes_free_in_the_order_in_whi
         for line in (first, second):
             line.go.set()
             await line.task
+
+
+async def test_who_waits_hears_at_once_of_the_seat_and_does_not_ask_meanwhile() -> None:
+    async with cluster(settings=AdmissionSettings(place_s=600)) as made:
+        async with full(made):
+            line = Line(made.nodes[0], applicant("a"))
+            await line.placed.wait()
+        async with asyncio.timeout(5):
+            await line.seated
+        assert len(line.told) == 1
+        await line.leave()
 
 
 async def test_a_place_is_left_with_its_task_and_whoever_stands_behind_moves_up() -> None:
@@ -234,6 +245,38 @@ async def test_newcomers_are_refused_while_the_store_is_down_and_who_waited_wait
         await waits.seated
         waits.go.set()
         await waits.task
+
+
+async def test_a_question_that_is_lost_costs_nobody_the_seat_that_was_offered() -> None:
+    async with cluster(settings=AdmissionSettings(place_s=600)) as made:
+        one = made.nodes[0]
+        async with full(made):
+            line = Line(one, applicant("a"))
+            await line.placed.wait()
+            one.line.next["ask"].append(Fault.LOST_QUESTION)
+        async with asyncio.timeout(5):
+            await line.seated
+        assert one.line.calls["ask"] == 5
+        await line.leave()
+
+
+async def test_news_of_a_ticket_before_do_not_end_the_one_after() -> None:
+    async with cluster(host_seats=1) as made:
+        one = made.nodes[0]
+        one.line.next["news"].append(Fault.HELD_AFTER)
+        await made.store.order("node0", Order("look", ""))
+        await made.clock.advance(0)  # the node listens anew
+        async with one.admission.seat(applicant("away")) as away:
+            assert await away.keep(60, 0)
+            async with one.admission.seat(applicant("new")):
+                await one.line.holding.wait()
+            first = away.ticket.number
+            assert await away.take_up()
+            assert away.ticket.number > first
+            one.line.let_on.set()
+            await made.clock.advance(0)
+            assert not away.lost.is_set()
+            assert [ticket.session_id for ticket in one.node.tickets] == ["away"]
 
 
 async def test_newcomers_wait_while_a_new_store_may_still_hear_of_those_who_run() -> None:

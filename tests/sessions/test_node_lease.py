@@ -66,6 +66,32 @@ async def test_without_a_lease_it_says_so() -> None:
         one.node.check_lease()
 
 
+async def test_after_one_word_that_was_lost_nobody_new_comes_until_the_store_has_answered() -> None:
+    async with cluster() as made:
+        one = made.nodes[0]
+        one.line.next["renew"].append(Fault.LOST_ANSWER)
+        await made.clock.advance(THIRD_S)
+        assert one.node.lease_left_s == LEASE_S - THIRD_S
+        with pytest.raises(StoreDown):
+            one.node.check_lease()
+        await made.clock.advance(1)
+        one.node.check_lease()
+
+
+async def test_a_seat_that_was_given_away_meanwhile_is_lost() -> None:
+    async with cluster(2, host_seats=1) as made:
+        cut_off, other = made.nodes
+        async with cut_off.admission.seat(applicant("a")) as seat:
+            cut_off.line.down = True
+            await made.clock.advance(LEASE_S + 15)
+            async with other.admission.seat(applicant("b")):
+                assert not seat.lost.is_set()
+                cut_off.line.down = False
+                await made.clock.advance(1)
+                assert seat.lost.is_set()
+                assert cut_off.node.tickets == ()
+
+
 async def test_a_store_that_has_lost_its_data_is_told_of_every_ticket() -> None:
     async with cluster() as made:
         one = made.nodes[0]
