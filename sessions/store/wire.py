@@ -1,6 +1,5 @@
 """One connection to one server. What the Redis library leaves untyped is in this file."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
@@ -21,8 +20,8 @@ class Wire:
         self._connection: AbstractConnection | None = None
 
     async def exchange(self, commands: Sequence[Command]) -> list[Answer]:
-        """Sends all, then reads as many replies. Cancelled in the middle, it closes the connection, so that no reply can be
-        taken for that of another command."""
+        """Sends all, then reads as many replies. When it is cancelled in the middle the library closes the connection, so that no
+        reply can be taken for that of another command."""
         replies: list[Answer] = []
         try:
             connection = await self._connected()
@@ -32,9 +31,6 @@ class Wire:
         except (RedisError, OSError) as error:
             await self.close()
             return replies + [error] * (len(commands) - len(replies))
-        except asyncio.CancelledError:
-            await self.close()
-            raise
         return replies
 
     async def ask(self, *command: str | bytes | int) -> Reply:

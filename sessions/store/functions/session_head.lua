@@ -37,7 +37,7 @@ local function save(keys, head, changes, now, created)
     head[name] = value
   end
   local over = ends(head)
-  if created or over > head.due or head.due - over > EXPIRY_SLACK_US then
+  if over > head.due or head.due - over > EXPIRY_SLACK_US then
     changes.due = math.min(over + EXPIRY_SLACK_US, head.over)
     head.due = changes.due
     created = true

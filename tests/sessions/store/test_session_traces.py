@@ -60,9 +60,12 @@ async def store(server: RedisServer) -> AsyncGenerator[Store]:
         yield store
 
 
+def opened(tenant: str = "t", life_s: float = 50.0, grace_s: float = 600.0, session_id: str = SESSION) -> SessionRecord:
+    return SessionRecord(session_id=session_id, tenant=tenant, kind="voice", model="m", life_s=life_s, grace_s=grace_s)
+
+
 async def full_session(store: Store, life_s: float = 3600.0, grace_s: float = 600.0) -> Fence:
-    record = SessionRecord(session_id=SESSION, tenant="t", kind="voice", model="m", life_s=life_s, grace_s=grace_s)
-    await store.open(record, "a", 10.0, b"1" * 32)
+    await store.open(opened(life_s=life_s, grace_s=grace_s), "a", 10.0, b"1" * 32)
     claimed = await store.claim(SESSION, "a", 10.0, b"1" * 32, b"2" * 32)
     assert isinstance(claimed, Claimed)
     write = Write(
@@ -82,6 +85,14 @@ async def test_an_end_leaves_nothing(store: Store, looked: Looked):
     after = await looked.everything()
     assert SECRET not in after
     assert SESSION.encode() not in after
+
+
+async def test_a_stranger_that_tried_the_id_leaves_nothing_either(store: Store, looked: Looked):
+    fence = await full_session(store)
+    with pytest.raises(ValueError, match="in use"):
+        await store.open(opened(tenant="stranger"), "b", 10.0, b"3" * 32)
+    await store.end(SESSION, fence)
+    assert SESSION.encode() not in await looked.everything()
 
 
 async def test_a_session_has_the_keys_of_the_schema_and_no_others(store: Store, looked: Looked):
@@ -110,8 +121,7 @@ async def test_all_keys_of_a_session_end_with_it(store: Store, looked: Looked):
 
 
 async def test_keys_that_a_later_write_makes_end_too(store: Store, looked: Looked):
-    record = SessionRecord(session_id=SESSION, tenant="t", kind="voice", model="m", life_s=50, grace_s=600)
-    fence = await store.open(record, "a", 10.0, b"1" * 32)
+    fence = await store.open(opened(), "a", 10.0, b"1" * 32)
     for write in (
         Write(events=(Entry(1, b"x"),)),
         Write(inputs=(b"x",)),
@@ -126,13 +136,11 @@ async def test_keys_that_a_later_write_makes_end_too(store: Store, looked: Looke
 
 
 async def test_a_session_that_ended_by_itself_is_gone_from_the_lists(store: Store, looked: Looked):
-    record = SessionRecord(session_id=SESSION, tenant="t", kind="voice", model="m", life_s=0.05, grace_s=600)
-    await store.open(record, "a", 10.0, b"1" * 32)
+    await store.open(opened(life_s=0.05), "a", 10.0, b"1" * 32)
     while await looked.ask("EXISTS", *session_keys(SESSION)):
         pass
     assert await store.sessions("t", "", 10) == ()
-    other = SessionRecord(session_id="s2", tenant="t", kind="voice", model="m", life_s=50, grace_s=600)
-    await store.open(other, "a", 10.0, b"1" * 32)  # a newcomer sweeps the lists
+    await store.open(opened(session_id="s2"), "a", 10.0, b"1" * 32)  # a newcomer sweeps the lists
     assert SESSION.encode() not in await looked.everything()
 
 
@@ -152,7 +160,7 @@ async def test_a_crash_in_the_middle_of_an_opening_or_an_end(store: Store, looke
 
         monkeypatch.setattr(StoreConnection, "call", cut)
 
-    record = SessionRecord(session_id=SESSION, tenant="t", kind="voice", model="m", life_s=50, grace_s=600)
+    record = opened()
     dying_before("session_open")
     with pytest.raises(Crash):
         await store.open(record, "a", 10.0, b"1" * 32)
@@ -165,5 +173,10 @@ async def test_a_crash_in_the_middle_of_an_opening_or_an_end(store: Store, looke
         await store.end(SESSION, None)
     monkeypatch.undo()
     assert await store.sessions(None, "", 10) == ()
+    dying_before("listing_drop")
+    with pytest.raises(Crash):
+        await store.open(opened(tenant="heir"), "a", 10.0, b"1" * 32)
+    monkeypatch.undo()
+    assert await store.sessions("t", "", 10) == (), "it is another tenant's now"
     await store.end(SESSION, None)
     assert SESSION.encode() not in await looked.everything()

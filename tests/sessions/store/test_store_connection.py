@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from redis.exceptions import ResponseError
 
+from fakes.certificates import write_pair
+from fakes.ports import free_port
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
 from sessions.store.address import connected
@@ -246,3 +248,16 @@ async def test_a_mistake_of_ours_is_not_taken_for_a_failure(connection: StoreCon
     with pytest.raises(ResponseError) as mistake:
         await connection.call("shelf_put", (KEY,), ())
     assert not isinstance(mistake.value, StoreDown)
+
+
+async def test_over_tls_only_the_right_authority_is_trusted(tmp_path: Path):
+    own, other = write_pair(tmp_path, host="127.0.0.1"), write_pair(tmp_path, "other", host="127.0.0.1")
+    keys = ("--tls-cert-file", str(own.cert), "--tls-key-file", str(own.key), "--tls-auth-clients", "no")
+    port = free_port()
+    async with running_redis(tmp_path, "--tls-port", str(port), "--tls-ca-cert-file", str(own.cert), *keys):
+        async with connected(parse(f"rediss://127.0.0.1:{port}?ca={own.cert}")) as connection:
+            assert await put(connection, "n") == b"v"
+        for url in (f"rediss://127.0.0.1:{port}?ca={other.cert}", f"rediss://127.0.0.1:{port}", f"redis://127.0.0.1:{port}"):
+            with pytest.raises(StoreDown, match="cannot be reached"):
+                async with connected(parse(url)):
+                    pass
