@@ -64,6 +64,7 @@ async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind(serve_e
 
 async def test_without_the_store_nothing_new_is_begun(serve_edge: ServeEdge, graph: FakeGraph) -> None:
     edge = await serve_edge()
+    assert (await answer(edge))[0] == 200  # by now its node has told all that it had to tell
     edge.context.node.store = line = FaultyStore(edge.context.store)
     line.down = True
     status, text, retry_after = await answer(edge)
