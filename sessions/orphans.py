@@ -10,7 +10,7 @@ from sessions.store.interface import Store, StoreDown
 log = logging.getLogger(__name__)
 
 AT_ONCE = 64
-KEPT_S = 600.0
+KEPT_S = 60.0
 """A session's record is kept so much longer than the session: or it would be gone before anybody has read what to bill."""
 
 
