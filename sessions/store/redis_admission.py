@@ -141,7 +141,7 @@ class RedisAdmission:
     async def bills(self) -> Mapping[str, Mapping[str, float]]:
         bills: dict[str, dict[str, float]] = {}
         for name, parts in _counts(msgspec.convert(await self._call("bills"), list[bytes])).items():
-            tenant, _, what = name.partition("\0")
+            tenant, _, what = name.rpartition("\0")
             bills.setdefault(tenant, {})[what] = parts / PARTS
         return bills
 

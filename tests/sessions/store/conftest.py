@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from fakes.admission_store import TimedAdmission
+from fakes.admission_store import in_memory as admission_in_memory
+from fakes.admission_store import in_redis as admission_in_redis
 from fakes.redis_cluster import RedisCluster, running_cluster
 from fakes.redis_sentinel import Watched, running_sentinels
 from fakes.redis_server import running_redis
@@ -64,3 +67,14 @@ def stores(request: pytest.FixtureRequest) -> Stores:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Stores)
     return found
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def admission(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[TimedAdmission]:
+    """New, and settled at once."""
+    if request.param == "memory":
+        yield admission_in_memory()
+        return
+    async with running_redis(tmp_path) as server, admission_in_redis(server.url) as timed:
+        await timed.store.census()
+        yield timed
