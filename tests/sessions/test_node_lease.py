@@ -92,6 +92,21 @@ async def test_a_seat_that_was_given_away_meanwhile_is_lost() -> None:
                 assert cut_off.node.tickets == ()
 
 
+async def test_what_another_node_has_taken_up_in_a_store_without_its_data_is_lost() -> None:
+    async with cluster(2) as made:
+        cut_off, other = made.nodes
+        async with cut_off.admission.seat(applicant("a")) as seat:
+            cut_off.line.down = True
+            forget_everything(other, made)
+            cut_off.line.connect(made.store)
+            await made.clock.advance(THIRD_S)
+            async with other.admission.seat(applicant("a")):
+                cut_off.line.down = False
+                await made.clock.advance(1)
+                assert seat.lost.is_set()
+                assert await made.active() == 1
+
+
 async def test_a_store_that_has_lost_its_data_is_told_of_every_ticket() -> None:
     async with cluster() as made:
         one = made.nodes[0]
