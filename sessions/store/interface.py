@@ -60,7 +60,8 @@ class AdmissionStore(Protocol):
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:
         """The node, its lease and capacity, from now on. `tickets` are what it holds: those that the store does not have it takes
         up, also beyond capacity (they run), unless the seat was given away meanwhile; what the store has beyond them it gives
-        back, but for what is offered. Returns (incarnation, ids of `tickets` that are lost)."""
+        back, but for what is offered. If the node was dead, those beyond stay kept for their sessions, as of any dead node, and
+        are not counted as its own. Returns (incarnation, ids of `tickets` that are lost)."""
         ...
 
     async def renew(self, node: str, lease_s: float) -> Renewed:
@@ -105,8 +106,8 @@ class AdmissionStore(Protocol):
         ...
 
     async def orphans(self, limit: int) -> tuple[str, ...]:
-        """Sessions whose ticket has ended without `release`: taken by this call, to be billed and, when their time is over,
-        deleted."""
+        """Sessions whose ticket has ended without `release`: taken by this call for a minute, to be billed and, when their time
+        is over, deleted; then `release` tells that it is done."""
         ...
 
 

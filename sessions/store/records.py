@@ -173,6 +173,9 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Used(msgspec.Struct, frozen=True):
+    """`capacity` 0: nobody who lives has any of it, or it is a tenant's, whose limit is in each ask. Amounts are counted in
+    thousandths."""
+
     used: float
     capacity: float
 
