@@ -19,8 +19,8 @@ from realtime.webrtc.turn import Turn
 from sessions.admission import Admission
 from sessions.billing import Billing
 from sessions.credentials import Credentials
-from sessions.manager import SessionManager
 from sessions.node import Node
+from sessions.ownership import Ownership
 from sessions.settings import VoiceSettings
 from sessions.store.interface import Store
 from sessions.voice_sessions import VoiceSessions
@@ -38,7 +38,7 @@ class AppContext:
     node: Node
     admission: Admission
     billing: Billing
-    seats: SessionManager
+    ownership: Ownership
     voice_sessions: VoiceSessions
     voice_settings: VoiceSettings
     media: MediaClient
@@ -48,7 +48,7 @@ class AppContext:
     worker_reports: Callable[[], Awaitable[Mapping[str, Report]]]
     faults: Callable[[], Mapping[str, str]]
     drain: Drain = field(default_factory=Drain)
-    known_sessions: KnownSessions = field(default_factory=KnownSessions)
+    known_sessions: KnownSessions
     clock: Callable[[], float] = time.monotonic
     credentials: Credentials
     failed_attempts: FailedAttempts = field(default_factory=FailedAttempts)

@@ -21,6 +21,7 @@ from realtime.admitting import admission_of
 from realtime.app import build_app
 from realtime.catalogue import catalogue
 from realtime.context import AppContext
+from realtime.conversations import conversations_of
 from realtime.departed import give_up
 from realtime.deployment import Deployment
 from realtime.health import loading
@@ -37,14 +38,11 @@ from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
 from realtime.webrtc.turn import configured_turn
 from sessions.billing import Billing
-from sessions.manager import SessionManager
 from sessions.node import RENEWALS_IN_A_LEASE
 from sessions.seats import granted_slots
-from sessions.settings import SessionLimits
 from sessions.store.address import open_store
 from sessions.store.interface import Store
 from sessions.store.records import Order
-from sessions.voice_sessions import VoiceSessions
 
 log = logging.getLogger(__name__)
 
@@ -78,20 +76,6 @@ def check_programs(graph: GraphSettings) -> None:
     """Raises EspeakMissing."""
     if PHONEME_MODELS & {stage.model for stage in graph.stages.values()}:
         find_espeak()
-
-
-def seats(limits: SessionLimits) -> SessionManager:
-    """A session manager of the running loop."""
-    return SessionManager(
-        limits,
-        incarnation=now_us(),
-        now_us=now_us,
-        call_later=asyncio.get_running_loop().call_later,
-    )
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 async def _serve(
@@ -157,8 +141,10 @@ class Gateway:
         self._media = self._media_client("media", deployment.server.log_style)
         self._call_media = self._media_client("calls", deployment.server.log_style, first=deployment.server.realtime_priority)
         self._starts: dict[str, int] = {}
-        names, manager = catalogue(graph), seats(deployment.limits)
+        names = catalogue(graph)
         node, admission = admission_of(deployment, place, store, self._granted)
+        billing = Billing(store, deployment.store.lease_s / RENEWALS_IN_A_LEASE, time.monotonic)
+        talks = conversations_of(node, admission, billing, self._runtime, names, deployment.voice, deployment.limits, store)
         self.context = AppContext(
             settings=deployment.server,
             catalogue=names,
@@ -166,9 +152,7 @@ class Gateway:
             store=store,
             node=node,
             admission=admission,
-            billing=Billing(store, deployment.store.lease_s / RENEWALS_IN_A_LEASE, time.monotonic),
-            seats=manager,
-            voice_sessions=VoiceSessions(self._runtime, manager, deployment.voice, names.voices),
+            billing=billing,
             voice_settings=deployment.voice,
             media=self._media,
             call_media=self._call_media,
@@ -179,6 +163,7 @@ class Gateway:
             credentials=credentials_of(deployment, api_key, store if deployment.store.is_shared else None),
             turn=configured_turn(deployment.server.webrtc.turn),
             call_prefix=place.call_prefix,
+            **talks._asdict(),
         )
         node.on_order(self._heed)
 
@@ -189,7 +174,7 @@ class Gateway:
 
     @property
     def sessions(self) -> int:
-        return len(self.context.seats.sessions())
+        return len(self.context.voice_sessions.sessions())
 
     async def serve(self, listener: Accepts) -> None:
         """Until it is to stop; returns when nothing is left."""
@@ -238,7 +223,7 @@ class Gateway:
         return granted_slots(status for worker in self._runtime.worker_statuses() for status in worker.stages)
 
     def _is_busy(self) -> bool:
-        return bool(self.context.seats.sessions()) or any(self._runtime.active().values())
+        return bool(self.context.voice_sessions.sessions()) or any(self._runtime.active().values())
 
     def _media_client(self, name: str, logs: LogStyle, *, first: bool = False) -> MediaClient:
         return MediaClient(media_command(name, logs, first=first), on_restart=lambda: self._metrics.worker_restarted(name))

@@ -133,6 +133,12 @@ class Answers:
         if live is not None and live.stopping:
             await live.closed.wait()
 
+    async def closed(self) -> None:
+        """Waits for the closing events of all answers, which are being stopped."""
+        for answer in (*([self._live] if self._live is not None else []), *self._out_of_band.values()):
+            if answer.stopping:
+                await answer.closed.wait()
+
     def _running(self) -> Answer | None:
         return None if self._live is None or self._live.closed.is_set() else self._live
 

@@ -13,7 +13,8 @@ class ClientPlayout:
     """It stops when it hears that the user speaks. Nothing can hold it back. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self._time = clock
+        self._left_at: float | None = None
         self._ledger = PlaybackLedger()
 
     @property
@@ -48,7 +49,16 @@ class ClientPlayout:
         return self._ledger.stop(self._clock())
 
     def detach(self) -> bool:
-        return False
+        """If nobody comes back, nothing was heard from now on."""
+        self._left_at = self._time()
+        return True
+
+    def attach(self) -> None:
+        """The client is back, and has played on meanwhile what it had."""
+        self._left_at = None
+
+    def _clock(self) -> float:
+        return self._time() if self._left_at is None else self._left_at
 
     def levels(self) -> Sequence[float]:
         return ()

@@ -79,6 +79,10 @@ class Conversation:
         """Of all items that there have been."""
         return sum((entry.sound for entry in self._entries), start=self._gone)
 
+    def restore(self, entries: Sequence[Entry]) -> None:
+        """Of a conversation that goes on."""
+        self._entries = list(entries)
+
     def announce(self, item_id: str) -> None:
         """The client knows the id of an item to come. There is one at a time, as the user says one thing at a time."""
         self._announced = item_id

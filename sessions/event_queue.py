@@ -4,14 +4,17 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from sessions.events import Event
+from sessions.events import AudioDelta, Event
+
+GROUP = 64
+"""Events that a reader takes at once: what is ready together is written to the journal together."""
 
 
 class EventQueue:
     """Bounded; overflow policy `block`: a producer waits for room, so an answer stops taking chunks and its engines stop.
 
-    One reader at a time. Events put after `close` are dropped. `told` says of an event that a snapshot of the conversation tells
-    it, too: between two readers nobody needs those.
+    One reader at a time; between two readers all is kept. Events put after `close` are dropped. `told` says of an event that a
+    snapshot of the conversation tells it, too.
     """
 
     def __init__(self, size: int, told: Callable[[Event], bool]) -> None:
@@ -22,25 +25,24 @@ class EventQueue:
         self._news = asyncio.Event()
         self._first: Event | None = None
         self._taken: Event | None = None
-        """The reader has it and has not come back yet."""
+        """Sound that the reader has, and for which it has not come back yet."""
         self._reader = 0
-        self._waits = False
-        """For a reader that begins with a snapshot."""
+        self._snapshots = 0
         self.closed = False
 
     async def put(self, *events: Event) -> None:
-        """One after the other, with nothing of other producers in between. Meant for the reader there is now: what a snapshot
-        tells, too, the one after it does not get."""
-        reader = self._reader
+        """One after the other, with nothing of other producers in between. What a snapshot tells that is taken while this waits
+        for room is dropped."""
+        snapshots = self._snapshots
         async with self._putting:
             for event in events:
-                await self._put(event, reader)
+                await self._put(event, snapshots)
 
-    async def _put(self, event: Event, reader: int) -> None:
-        if self._is_stale(event, reader):
+    async def _put(self, event: Event, snapshots: int) -> None:
+        if self._is_stale(event, snapshots):
             return
         await self._room.acquire()
-        if self.closed or self._is_stale(event, reader):
+        if self.closed or self._is_stale(event, snapshots):
             self._room.release()
             return
         self._events.append(event)
@@ -57,49 +59,59 @@ class EventQueue:
         return dropped
 
     def pause(self) -> None:
-        """The reader until now gets nothing more, and who comes next begins with a snapshot."""
+        """The reader until now gets nothing more."""
         self._reader += 1
-        self._waits = True
         self._taken = None
-        self.drop(self._told)
         self._news.set()
 
-    def resume(self, snapshot: Event) -> None:
-        """The first event of the next reader."""
-        self._first = snapshot
-        self._waits = False
+    def begin_with(self, first: Event, *, is_snapshot: bool) -> None:
+        """The first event of the next reader. A snapshot is told in place of what it tells."""
+        self._first = first
+        if is_snapshot:
+            self._snapshots += 1
+            self.drop(self._told)
 
     def close(self) -> None:
         """The reader gets what is queued, then the end."""
         self.closed = True
         self._news.set()
 
-    def read(self) -> AsyncIterator[Event]:
-        """Until `close` or `pause`. An event is done with when the next one is asked for; if none is, the next reader gets it."""
-        return self._read(self._reader)
+    def read(self, most: int = 1) -> AsyncIterator[tuple[Event, ...]]:
+        """What is ready, in groups of at most so many, until `close` or `pause`. Sound comes alone, and is given to the next
+        reader when this one does not come back for more."""
+        return self._read(self._reader, most)
 
-    async def _read(self, reader: int) -> AsyncIterator[Event]:
+    async def _read(self, reader: int, most: int) -> AsyncIterator[tuple[Event, ...]]:
         if self._first is not None and reader == self._reader:
             first, self._first = self._first, None
-            yield first
+            yield (first,)
         while reader == self._reader:
-            if self._events:
-                event = self._taken = self._events[0]
-                yield event
-                self._done_with(event)
+            if self._events and isinstance(self._events[0], AudioDelta):
+                sound = self._taken = self._events[0]
+                yield (sound,)
+                self._done_with(sound)
+            elif self._events:
+                yield self._group(most)
             elif self.closed:
                 return
             else:
                 self._news.clear()
                 await self._news.wait()
 
-    def _done_with(self, event: Event) -> None:
+    def _group(self, most: int) -> tuple[Event, ...]:
+        group: list[Event] = []
+        while self._events and len(group) < most and not isinstance(self._events[0], AudioDelta):
+            group.append(self._events.popleft())
+            self._room.release()
+        return tuple(group)
+
+    def _done_with(self, sound: Event) -> None:
         """Unless it was dropped in a pause meanwhile."""
-        if self._taken is event:
+        if self._taken is sound:
             self._taken = None
-        if self._events and self._events[0] is event:
+        if self._events and self._events[0] is sound:
             self._events.popleft()
             self._room.release()
 
-    def _is_stale(self, event: Event, reader: int) -> bool:
-        return (self._waits or reader != self._reader) and self._told(event)
+    def _is_stale(self, event: Event, snapshots: int) -> bool:
+        return snapshots != self._snapshots and self._told(event)

@@ -6,6 +6,7 @@ import msgspec
 
 from engines.requests import StageTiming
 from sessions.items import Item, Part
+from sessions.store.records import Entry
 from sessions.voice_config import SoundFormat, VoiceConfig
 
 
@@ -15,14 +16,33 @@ class Opened(msgspec.Struct, frozen=True):
 
 class Reopened(msgspec.Struct, frozen=True):
     """Another transport has come to the session. `items` is the conversation, with what the live answer has written so far;
-    `response_id` that answer, None when there is none. It may be one that is being stopped, whose end then follows."""
+    `response_id` that answer, None when there is none. It may be one that is being stopped, whose end then follows. `untold`
+    has gone out to nobody, and is not told by this."""
 
     config: VoiceConfig
     items: tuple[Item, ...]
     response_id: str | None
+    untold: tuple[Entry, ...] = ()
 
 
-class Configured(msgspec.Struct, frozen=True):
+class Resumed(msgspec.Struct, frozen=True):
+    """Another transport has come, whose client has all up to the number `after`; `missed` is what has gone out since, and what
+    follows goes on from there. `sounds_lost`: events of sound that went out since and do not come again; None: not known."""
+
+    config: VoiceConfig
+    after: int
+    missed: tuple[Entry, ...]
+    sounds_lost: int | None
+
+
+class Expiring(msgspec.Struct, frozen=True):
+    """The session's longest life is over soon, at `ends_at` (Unix seconds)."""
+
+    config: VoiceConfig
+    ends_at: float
+
+
+class Configured(msgspec.Struct, frozen=True, tag=True):
     config: VoiceConfig
 
 
@@ -55,17 +75,17 @@ class AudioCleared(msgspec.Struct, frozen=True):
     pass
 
 
-class ItemAdded(msgspec.Struct, frozen=True):
+class ItemAdded(msgspec.Struct, frozen=True, tag=True):
     item: Item
     previous_item_id: str | None
 
 
-class ItemDone(msgspec.Struct, frozen=True):
+class ItemDone(msgspec.Struct, frozen=True, tag=True):
     item: Item
     previous_item_id: str | None
 
 
-class ItemDeleted(msgspec.Struct, frozen=True):
+class ItemDeleted(msgspec.Struct, frozen=True, tag=True):
     item_id: str
 
 
@@ -73,20 +93,20 @@ class ItemRetrieved(msgspec.Struct, frozen=True):
     item: Item
 
 
-class ItemTruncated(msgspec.Struct, frozen=True):
+class ItemTruncated(msgspec.Struct, frozen=True, tag=True):
     item_id: str
     content_index: int
     audio_end_ms: int
 
 
-class TranscriptCompleted(msgspec.Struct, frozen=True):
+class TranscriptCompleted(msgspec.Struct, frozen=True, tag=True):
     item_id: str
     content_index: int
     transcript: str
     audio_seconds: float
 
 
-class TranscriptFailed(msgspec.Struct, frozen=True):
+class TranscriptFailed(msgspec.Struct, frozen=True, tag=True):
     item_id: str
     content_index: int
     message: str
@@ -142,22 +162,22 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
 
 
-class ResponseCreated(msgspec.Struct, frozen=True):
+class ResponseCreated(msgspec.Struct, frozen=True, tag=True):
     response: Response
 
 
-class OutputItemAdded(msgspec.Struct, frozen=True):
+class OutputItemAdded(msgspec.Struct, frozen=True, tag=True):
     response_id: str
     item: Item
 
 
-class PartAdded(msgspec.Struct, frozen=True):
+class PartAdded(msgspec.Struct, frozen=True, tag=True):
     response_id: str
     item_id: str
     part: Part
 
 
-class TextDelta(msgspec.Struct, frozen=True):
+class TextDelta(msgspec.Struct, frozen=True, tag=True):
     """`spoken`: the transcript of audio, not text of its own."""
 
     response_id: str
@@ -178,7 +198,7 @@ class AudioDelta(msgspec.Struct, frozen=True):
     out_of_band: bool = False
 
 
-class AudioDone(msgspec.Struct, frozen=True):
+class AudioDone(msgspec.Struct, frozen=True, tag=True):
     """`stopped`: nobody is to hear what a resampler may still hold of it."""
 
     response_id: str
@@ -186,25 +206,25 @@ class AudioDone(msgspec.Struct, frozen=True):
     stopped: bool = False
 
 
-class TextDone(msgspec.Struct, frozen=True):
+class TextDone(msgspec.Struct, frozen=True, tag=True):
     response_id: str
     item_id: str
     text: str
     spoken: bool
 
 
-class PartDone(msgspec.Struct, frozen=True):
+class PartDone(msgspec.Struct, frozen=True, tag=True):
     response_id: str
     item_id: str
     part: Part
 
 
-class OutputItemDone(msgspec.Struct, frozen=True):
+class OutputItemDone(msgspec.Struct, frozen=True, tag=True):
     response_id: str
     item: Item
 
 
-class ResponseDone(msgspec.Struct, frozen=True):
+class ResponseDone(msgspec.Struct, frozen=True, tag=True):
     response: Response
 
 
@@ -224,6 +244,8 @@ class SessionError(msgspec.Struct, frozen=True):
 Event: TypeAlias = (
     Opened
     | Reopened
+    | Resumed
+    | Expiring
     | Configured
     | SpeechStarted
     | SpeechStopped

@@ -4,6 +4,7 @@ from sessions import events
 
 TOLD = (
     events.Opened,
+    events.Expiring,
     events.Configured,
     events.SpeechStarted,
     events.SpeechStopped,

@@ -14,30 +14,29 @@ class Clause(msgspec.Struct):
     complete: bool
 
 
-class Spoken:
+class Spoken(msgspec.Struct):
     """Grows with the audio of one item. `characters_per_second` places a cut in a clause whose audio is not complete."""
 
-    def __init__(self, characters_per_second: float) -> None:
-        self._characters_per_second = characters_per_second
-        self._clauses: list[Clause] = []
-        self.duration_ms = 0.0
+    characters_per_second: float
+    clauses: list[Clause] = []
+    duration_ms: float = 0.0
 
     def add(self, clause: int, written_end: int, duration_ms: float, complete: bool) -> None:
         """The next stretch of audio, which belongs to the clause that ends at `written_end`."""
         begun_ms, self.duration_ms = self.duration_ms, self.duration_ms + duration_ms
-        if self._clauses and self._clauses[-1].index == clause:
-            last = self._clauses[-1]
+        if self.clauses and self.clauses[-1].index == clause:
+            last = self.clauses[-1]
             last.written_end, last.end_ms, last.complete = written_end, self.duration_ms, complete
             return
-        if self._clauses:
-            self._clauses[-1].complete = True
-        written_start = self._clauses[-1].written_end if self._clauses else 0
-        self._clauses.append(Clause(clause, written_start, written_end, begun_ms, self.duration_ms, complete))
+        if self.clauses:
+            self.clauses[-1].complete = True
+        written_start = self.clauses[-1].written_end if self.clauses else 0
+        self.clauses.append(Clause(clause, written_start, written_end, begun_ms, self.duration_ms, complete))
 
     def heard(self, text: str, until_ms: float) -> str:
         """The beginning of `text` that was heard when playback stopped at `until_ms`, cut at a word's end."""
         heard = 0
-        for clause in self._clauses:
+        for clause in self.clauses:
             if clause.complete and until_ms >= clause.end_ms:
                 heard = clause.written_end
                 continue
@@ -55,7 +54,7 @@ class Spoken:
         if clause.complete:
             spoken = length * (until_ms - clause.start_ms) / (clause.end_ms - clause.start_ms)
         else:
-            spoken = min((until_ms - clause.start_ms) / 1000 * self._characters_per_second, length)
+            spoken = min((until_ms - clause.start_ms) / 1000 * self.characters_per_second, length)
         cut = clause.written_start + int(spoken)
         while clause.written_start < cut < len(text) and not text[cut].isspace():
             cut -= 1

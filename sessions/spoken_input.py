@@ -61,6 +61,11 @@ class SpokenInput:
         """None is to follow what the user has said until now."""
         self._flow.forget_answer()
 
+    async def settled(self) -> None:
+        """Returns when the words of what was said are known."""
+        async with self._flow.lock:
+            await self._spoken_items.settled()
+
     async def left(self) -> None:
         """Nobody speaks here any more: what the user was saying becomes an item that no answer follows."""
         async with self._flow.lock:

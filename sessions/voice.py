@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
+from typing import TypeVar
 
 import msgspec
 
@@ -28,6 +29,7 @@ from sessions.commands import (
     TruncateItem,
 )
 from sessions.conversation import Conversation, Sound
+from sessions.event_queue import GROUP
 from sessions.events import (
     AudioDelta,
     Configured,
@@ -39,24 +41,31 @@ from sessions.events import (
     ItemTruncated,
     Opened,
     Reopened,
+    Resumed,
 )
 from sessions.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
 from sessions.playout import Player, Playout
+from sessions.restoring import Restored
 from sessions.settings import VoiceSettings
+from sessions.snapshots import VoiceSnapshot
 from sessions.spoken_input import SpokenInput
 from sessions.spoken_items import SpokenItems
+from sessions.store.records import Entry
+from sessions.unfinished import Unfinished
 from sessions.usage import UsageMeter
 from sessions.voice_config import VoiceConfig
 from sessions.voice_state import VoiceState
+
+T = TypeVar("T")
 
 
 class VoiceSession:
     """`async with session:` runs it; `handle` takes commands and `events` gives events, each from a task of its own.
 
     `voices` maps a voice's name to the graph's output that speaks with it. `clock` gives monotonic seconds, `ids` a new
-    id for a prefix; `playout` plays the answers' audio, None: the client does. Leaving the block ends every request and
-    task of the session; the events end too. A session outlives its transport: it is told when that has gone (`detach`), and when
-    another one comes (`attach`).
+    id for a prefix; `playout` plays the answers' audio, None: the client does. `restored`: it goes on with this conversation.
+    Leaving the block ends every request and task of the session; the events end too. A session outlives its transport: it is
+    told when that has gone (`detach`), and when another one comes (`attach`).
     """
 
     def __init__(
@@ -70,10 +79,17 @@ class VoiceSession:
         clock: Callable[[], float],
         ids: Callable[[str], str],
         playout: Playout | None = None,
+        restored: Restored | None = None,
     ) -> None:
         playout = playout or ClientPlayout(clock)
         self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids, playout)
         self._conversation = Conversation(settings.maximum_items)
+        self._beginning: tuple[Event, ...] = (Opened(config),)
+        if restored is not None:
+            self._state.epoch = restored.epoch
+            self._state.usage = UsageMeter(restored.usage)
+            self._conversation.restore(restored.entries)
+            self._beginning = tuple(restored.events)
         spoken_items = SpokenItems(self._state, self._conversation)
         self._answers = Answers(self._state, self._conversation, spoken_items)
         self._input = SpokenInput(self._state, spoken_items, self._answers)
@@ -98,7 +114,7 @@ class VoiceSession:
 
     async def __aenter__(self) -> "VoiceSession":
         await self._state.open()
-        await self._state.emit(Opened(self._state.config))
+        await self._state.emit(*self._beginning)
         await self._input.configured()
         return self
 
@@ -108,50 +124,88 @@ class VoiceSession:
         await self._state.close(raised)
         self._answers.clear_playback()
 
-    def events(self) -> AsyncIterator[Event]:
-        """For one reader, until the transport has gone. While it does not read, nothing but its own session waits. What it has
-        taken and not come back from is not lost: the reader after it gets that first."""
-        return self._state.events.read()
+    async def events(self) -> AsyncIterator[Event]:
+        """For one reader, until the transport has gone. While it does not read, nothing but its own session waits."""
+        async for group in self._state.events.read(1):
+            for event in group:
+                yield event
 
-    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def groups(self) -> AsyncIterator[tuple[Event, ...]]:
+        """The same, as much at a time as there is; sound comes alone. Whoever takes them answers for them, but for sound that it
+        has not come back from: the reader after it gets that first."""
+        return self._state.events.read(GROUP)
+
+    def spawn(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         """A task that ends with the session at the latest. An exception of it ends the session."""
         return self._state.spawn(work)
 
     def detach(self) -> None:
-        """The transport is gone. The session hears nothing; an answer waits to be played on, where the playout can."""
+        """The transport is gone. The session hears nothing; an answer waits to be heard on, until somebody gives it up."""
+        if not self._attended:
+            return
         self._attended = False
         self._state.events.pause()
         self._state.spawn(self._input.left())
-        if not self._state.playout.detach():
-            self.give_up()
+        self._state.playout.detach()
+
+    def stop_reading(self) -> None:
+        """Whoever reads the events gets no more of them."""
+        self._state.events.pause()
+
+    def say_no_more(self) -> None:
+        """The events end after those that there are."""
+        self._state.events.close()
+
+    async def tell(self, event: Event) -> None:
+        """What is not of the session's own making."""
+        await self._state.emit(event)
 
     def give_up(self) -> None:
         """Nobody hears what is being said. It stops, and the conversation remembers what was heard of it."""
         self._input.forget_answer()
         self._state.spawn(self._answers.cut(self._answers.abandon()))
 
-    def attach(self, fence: int, play: Player | None) -> None:
-        """Another transport has come, in place of one that has gone or that it supersedes. `events` then begin with Reopened."""
-        if self._attended:
-            self.detach()
+    async def fall_silent(self) -> None:
+        """`give_up`; returns when all has been emitted about what was being said."""
+        self.give_up()
+        await self._answers.closed()
+        await self._input.settled()
+
+    def attach(self, fence: int, play: Player | None, resumed: Resumed | None = None, untold: tuple[Entry, ...] = ()) -> None:
+        """Another transport has come, in place of one that has gone or that it supersedes. `events` then begin with `resumed`,
+        and all goes on as if nothing had happened; or with Reopened, which has `untold` with it."""
+        self.detach()
+        self._state.events.pause()
         self._state.fence = fence
         before = self._state.playout
         playout = self._client_plays(before) if play is None else play(before, self._state.spawn)
-        if playout is not before:
+        if playout is not before or (resumed is None and isinstance(playout, ClientPlayout)):
             self.give_up()
-            self._state.playout = playout
+        if isinstance(playout, ClientPlayout):
+            playout.attach()
+        self._state.playout = playout
         self._attended = True
-        self._state.events.resume(self._snapshot())
+        self._state.events.begin_with(resumed or self._reopened(untold), is_snapshot=resumed is None)
         self._state.spawn(self._input.configured())
 
     def _client_plays(self, before: Playout) -> Playout:
         return before if isinstance(before, ClientPlayout) else ClientPlayout(self._state.clock)
 
-    def _snapshot(self) -> Reopened:
+    def _reopened(self, untold: tuple[Entry, ...]) -> Reopened:
         live = self._answers.live()
         said = {live.item.id: live.item} if live is not None and not live.stopping else {}
         items = tuple(said.get(entry.item.id, entry.item) for entry in self._conversation.entries)
-        return Reopened(self._state.config, items, None if live is None else live.id)
+        return Reopened(self._state.config, items, None if live is None else live.id, untold)
+
+    def snapshot(self, unfinished: tuple[Unfinished, ...], wire: bytes) -> VoiceSnapshot:
+        """As it is now. `unfinished`: answers that the client knows to have begun; `wire`: what the edge wants kept."""
+        return VoiceSnapshot(
+            config=self._state.config,
+            entries=tuple(self._conversation.entries),
+            epoch=self._state.epoch,
+            unfinished=unfinished,
+            wire=wire,
+        )
 
     def giving(self, event: Event) -> AbstractContextManager[None]:
         """Around the sending of an event to the client: a client that plays for itself is then taken to play its sound."""

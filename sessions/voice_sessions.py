@@ -1,170 +1,123 @@
-"""Opens voice sessions and keeps them: each runs in a task of its own and outlives its transports."""
+"""Opens voice sessions and keeps them: on this node, and as long as it is theirs."""
 
 import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from types import TracebackType
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from engines import logs
 from engines.requests import Graph
-from sessions.commands import Command, CommandRefused
+from sessions.admission import Admission, Applicant
+from sessions.attached import Attached, Dismissal
+from sessions.billing import Billing
+from sessions.client_results import ClientResults
 from sessions.conversation import Sound
-from sessions.events import Event
-from sessions.manager import Attachment, Kind, SessionManager
+from sessions.identity import LOCAL, Principal
+from sessions.life import CallLater, Life
+from sessions.notes import decoded
+from sessions.outgoing import Outgoing
+from sessions.ownership import Hold, Ownership
 from sessions.playout import Player
-from sessions.settings import VoiceSettings
+from sessions.restoring import Restored
+from sessions.resume_tokens import hashed, new_secret, read_token
+from sessions.running import Running
+from sessions.seats import VOICE
+from sessions.settings import Lifetime, SessionLimits, VoiceSettings
+from sessions.snapshots import NotRestorable, Snapshots
+from sessions.states import State
+from sessions.store.interface import Fenced, StoreDown, UnknownSession
+from sessions.store.records import Claimed, Fence, Order, OwnedBy, Priority, SessionRecord, Waiting
+from sessions.teller import Edge
+from sessions.unfinished import UnfinishedAnswers
 from sessions.voice import VoiceSession
 from sessions.voice_config import VoiceConfig
+from sessions.warm import Warm
 
 log = logging.getLogger(__name__)
+
+YIELD_S = 2.0
+"""How long a session that another node has is asked of it."""
+FIRST_TRY_S = 0.02
+"""After the other node was asked; each try after this one waits twice as long."""
+
+Told = Callable[[Waiting], None]
+"""Hears of the place in the waiting room."""
 
 
 def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:20]}"
 
 
-class Attached:
-    """What one transport has of its session, until another one takes over: then `superseded` is set, nothing it says is obeyed
-    and it hears nothing more."""
+class ResumeRefused(Exception):
+    """Unknown session or wrong token; the two are not told apart."""
 
-    def __init__(self, session: VoiceSession, attachment: Attachment, manager: SessionManager) -> None:
-        self.session = session
-        self.attachment = attachment
-        self.superseded = asyncio.Event()
-        self.leaves = False
-        self._manager = manager
-
-    @property
-    def session_id(self) -> str:
-        return self.attachment.session_id
-
-    @property
-    def token(self) -> str:
-        """With which the client comes back, as long as the session is held."""
-        return f"{self.session_id}.{self.attachment.resume_token}"
-
-    def delivered(self) -> None:
-        """The client has shown that it has the token: those before are void."""
-        self._manager.delivered(self.attachment)
-
-    @property
-    def held_until_s(self) -> float:
-        """If the connection were lost now, in Unix seconds."""
-        return self._manager.held_until_s
-
-    @property
-    def is_current(self) -> bool:
-        return self._manager.is_current(self.session_id, self.attachment.fence)
-
-    async def events(self) -> AsyncIterator[Event]:
-        """For one reader. They end when the session does, or when another transport takes over."""
-        if self.is_current:
-            async for event in self.session.events():
-                yield event
-
-    async def handle(self, command: Command) -> None:
-        """Raises CommandRefused; the session goes on."""
-        if not self.is_current:
-            raise CommandRefused("superseded", "a newer connection has taken this session over")
-        await self.session.handle(command)
-
-    def leave(self) -> None:
-        """The client has said goodbye: the session ends with the block. Without this it waits for the client."""
-        self.leaves = True
+    def __init__(self) -> None:
+        super().__init__("expected the resume token of a session that is still held, got another one; open a new session")
 
 
-class _Running:
-    """A session in a task of its own. As its seat's tenant it is told when nobody comes back."""
+class HeldElsewhere(Exception):
+    """Another node has the session and does not put it down. It may be gone: its lease ends."""
 
-    session: VoiceSession
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("the session is still being held by another node of this server; try again in a moment")
+        self.retry_after_s = retry_after_s
 
-    def __init__(self, session_id: str, manager: SessionManager) -> None:
-        self.session_id = session_id
-        self.attached: Attached | None = None
-        self._manager = manager
-        self._ready = asyncio.Event()
-        self._ending = asyncio.Event()
 
-    def start(self, session: VoiceSession, over: Callable[[], None]) -> None:
-        self.session = session
-        self._task = asyncio.create_task(self._run(), name=self.session_id)
-        self._task.add_done_callback(lambda _: over())
-
-    def unattended(self) -> None:
-        log.info("session %s: nobody came back to hear the answer", self.session_id)
-        self.session.give_up()
-
-    def evicted(self) -> None:
-        log.info("session %s: nobody came back, its seat is free", self.session_id)
-        self._ending.set()
-
-    def take(self, attached: Attached) -> None:
-        """This transport is the session's, and no other."""
-        if self.attached is not None:
-            self.attached.superseded.set()
-        self.attached = attached
-
-    async def ready(self) -> None:
-        """Returns when it runs, or has failed to."""
-        await self._ready.wait()
-
-    async def leave(self, attached: Attached) -> None:
-        """The transport is gone. Raises what has broken the session, if anything."""
-        if self.attached is not attached:
-            return
-        if attached.leaves or self.session.ended:
-            await self.end()
-            self._task.result()
-        elif self._manager.detach(self.session_id, attached.attachment.fence):
-            self.attached = None
-            self.session.detach()
-
-    async def end(self) -> None:
-        """Returns when nothing is left of it."""
-        self._manager.closing(self.session_id)
-        self._ending.set()
-        await asyncio.wait({self._task})
-
-    def tell_failure(self) -> None:
-        """When no transport is there that would."""
-        if self.attached is None and not self._task.cancelled() and (failure := self._task.exception()) is not None:
-            log.error("session %s failed while nobody was connected", self.session_id, exc_info=failure)
-
-    async def _run(self) -> None:
-        end = self._manager.fail
-        try:
-            with logs.about(session=self.session_id):
-                async with self.session:
-                    self._ready.set()
-                    await self._ending.wait()
-            end = self._manager.close
-        finally:
-            self._ready.set()
-            end(self.session_id)
+class SessionInfo(msgspec.Struct, frozen=True):
+    session_id: str
+    kind: str
+    state: State
+    fence: Fence | None
 
 
 class VoiceSessions:
-    """`async with sessions:` leaving ends them all. `voices` maps a voice's name to the graph's output that speaks with it."""
+    """`async with sessions:` leaving puts them all down. `voices` maps a voice's name to the graph's output that speaks with it.
+    `edge` makes what a session says on the wire. `clock` is monotonic, `wall_clock` Unix time, both in seconds."""
 
     def __init__(
         self,
         graph: Graph,
-        manager: SessionManager,
         settings: VoiceSettings,
         voices: Mapping[str, str],
+        edge: Edge,
+        *,
+        limits: SessionLimits,
+        ownership: Ownership,
+        admission: Admission,
+        snapshots: Snapshots,
+        billing: Billing,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        call_later: CallLater | None = None,
         ids: Callable[[str], str] = new_id,
     ) -> None:
         self._graph = graph
-        self._manager = manager
         self._settings = settings
         self._voices = voices
+        self._edge = edge
+        self._limits = limits
+        self._ownership = ownership
+        self._admission = admission
+        self._snapshots = snapshots
+        self._billing = billing
         self._clock = clock
+        self._wall_clock = wall_clock
+        self._sleep = sleep
+        self._call_later = call_later or asyncio.get_running_loop().call_later
         self._ids = ids
-        self._running: dict[str, _Running] = {}
+        self._queued: dict[str, None] = {}
+        self._running: dict[str, Running] = {}
+        self._coming: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._warm = Warm(limits.warm_mb << 20)
+        self._work: set[asyncio.Task[None]] = set()
         self.sound = Sound()
         """Of the answers of sessions that are over."""
 
@@ -174,61 +127,246 @@ class VoiceSessions:
     async def __aexit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.gather(*(running.end() for running in self._running.values()))
+        await asyncio.gather(*(running.put_down() for running in self._running.values()))
+        await asyncio.gather(*self._work)
+
+    def sessions(self) -> tuple[SessionInfo, ...]:
+        """Those on this node, also those that wait for a seat."""
+        queued = (SessionInfo(session_id, VOICE, State.QUEUED, None) for session_id in self._queued)
+        return (*queued, *(SessionInfo(each.session_id, VOICE, each.state, each.hold.fence) for each in self._running.values()))
 
     @asynccontextmanager
-    async def open(self, config: VoiceConfig, play: Player | None = None) -> AsyncGenerator[Attached]:
-        """A new session and its first transport. Raises SeatRefused. What the block and the session's tasks log is about this
-        session. However the block ends: unless the client has said goodbye, the session waits for it."""
-        running, attached = self._begin(config, play)
-        async with self._at(running, attached):
+    async def open(
+        self, config: VoiceConfig, play: Player | None = None, principal: Principal = LOCAL, told: Told | None = None
+    ) -> AsyncGenerator[Attached]:
+        """A new session and its first transport. Raises NotAdmitted, HasToWait, StoreDown. What the block and the session's tasks
+        log is about this session. However the block ends: unless the client has said goodbye, the session waits for it."""
+        session_id, secret = self._ids("sess"), new_secret()
+        lifetime = self._limits.lifetime(VOICE, principal.tenant, principal.longest_session_s)
+        record = _record(session_id, config, principal, lifetime)
+        async with AsyncExitStack() as stack:
+            self._queued[session_id] = None
+            stack.callback(self._queued.pop, session_id, None)
+            applicant = self._applicant(record, principal, Priority.INTERACTIVE)
+            seat = await stack.enter_async_context(self._admission.seat(applicant, told))
+            hold = await self._ownership.open(record, hashed(secret))
+            running = self._begin(hold, config, play)
+            running.sit(seat, stack.pop_all())  # before its task runs
+        self._queued.pop(session_id, None)
+        async with self._at(running, Attached(running, hold.fence.number, secret)) as attached:
             await running.ready()
             yield attached
 
     @asynccontextmanager
-    async def resume(self, token: str, play: Player | None = None) -> AsyncGenerator[Attached]:
-        """Another transport of the session that gave this token, in place of the one before. Raises ResumeRefused."""
-        session_id, _, secret = token.partition(".")
-        attachment = self._manager.resume(session_id, secret)
-        running = self._running[session_id]
-        attached = Attached(running.session, attachment, self._manager)
-        async with self._at(running, attached):
-            running.session.attach(attachment.fence.number, play)
+    async def resume(
+        self,
+        token: str,
+        play: Player | None = None,
+        last_seq: int | None = None,
+        principal: Principal | None = None,
+        told: Told | None = None,
+    ) -> AsyncGenerator[Attached]:
+        """Another transport of the session that gave this token, in place of the one before, on whichever node that was. Its
+        client has all up to `last_seq`; None: it does not say. `principal` None: the token is enough. Raises ResumeRefused,
+        HeldElsewhere, NotAdmitted, HasToWait, StoreDown."""
+        known = read_token(token)
+        if known is None:
+            raise ResumeRefused
+        session_id, secret = known
+        following = new_secret()
+        async with AsyncExitStack() as stack:
+            async with self._coming.setdefault(session_id, asyncio.Lock()):  # each finds it as the one before has left it
+                running = await self._back(session_id, secret, following, principal, told)
+                attached = Attached(running, running.hold.fence.number, following)
+                await stack.enter_async_context(self._at(running, attached))
+                await running.come_back(attached, play, last_seq)
             yield attached
 
+    async def put_down(self, session_id: str, why: Dismissal = Dismissal.MOVED) -> None:
+        """It rests in the store, for this node or another one. Nothing happens when it is not here."""
+        if (running := self._running.get(session_id)) is not None:
+            await running.put_down(why)
+
+    async def delete(self, session_id: str) -> bool:
+        """Nothing is left of it anywhere. False: there was none. Raises StoreDown."""
+        running = self._running.get(session_id)
+        if running is not None:
+            await running.end()
+        ended = await self._ownership.store.end(session_id, None)
+        await self._snapshots.forget(session_id)
+        return running is not None or ended is not None
+
+    def heed(self, order: Order) -> None:
+        """What another node, or an operator, wants of a session here."""
+        running = self._running.get(order.session_id)
+        if running is None:
+            return
+        match order.verb:
+            case "yield":
+                self._later(running.put_down(Dismissal.SUPERSEDED, with_seat=True))
+            case "close":
+                self._later(running.end())
+            case _:
+                pass
+
     @asynccontextmanager
-    async def _at(self, running: _Running, attached: Attached) -> AsyncGenerator[None]:
+    async def _at(self, running: Running, attached: Attached) -> AsyncGenerator[Attached]:
+        self._warm.forget(running.session_id)
         running.take(attached)
         try:
             with logs.about(session=attached.session_id):
-                yield
+                yield attached
         finally:
             await running.leave(attached)
+            if running.attached is None and not running.is_ending:
+                for session_id in self._warm.keep(running.session_id, running.outgoing.snapshot_bytes):
+                    self._later(self._running[session_id].put_down())
 
-    def _begin(self, config: VoiceConfig, play: Player | None) -> tuple[_Running, Attached]:
+    async def _back(
+        self, session_id: str, secret: str, following: str, principal: Principal | None, told: Told | None
+    ) -> Running:
+        await self._check_seen(session_id, principal)
+        while True:
+            claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following))
+            running = self._running.get(session_id)
+            if running is not None and running.hold is hold and not running.is_ending:
+                await self._seat_again(running, told)
+                return running
+            if running is None:
+                return await self._restored(claimed, hold, told)
+            await running.over()
+
+    async def _check_seen(self, session_id: str, principal: Principal | None) -> None:
+        if principal is None:
+            return
+        running = self._running.get(session_id)
+        listed = None if running is not None else await self._ownership.store.look(session_id)
+        record = running.hold.record if running is not None else None if listed is None else listed.record
+        if record is None or not principal.sees(record.tenant):
+            raise ResumeRefused
+
+    async def _claimed(self, session_id: str, token: bytes, offer: bytes) -> tuple[Claimed, Hold]:
+        answer = await self._ownership.claim(session_id, token, offer)
+        waited_s, wait_s = 0.0, FIRST_TRY_S
+        while isinstance(answer, OwnedBy):
+            if not waited_s:
+                await self._ownership.store.order(answer.node, Order("yield", session_id))
+            if waited_s >= YIELD_S:
+                raise HeldElsewhere(answer.lease_s)
+            await self._sleep(wait_s)
+            waited_s, wait_s = waited_s + wait_s, 2 * wait_s
+            answer = await self._ownership.claim(session_id, token, offer)
+        if answer is None:
+            raise ResumeRefused
+        return answer
+
+    async def _seat_again(self, running: Running, told: Told | None) -> None:
+        """A seat that was lent and lost meanwhile is asked for anew."""
+        try:
+            if await running.seat.take_up():
+                return
+        except StoreDown:
+            return  # the ticket is as good as its node's lease
+        async with AsyncExitStack() as stack:
+            stack.callback(lambda: self._later(running.put_down()))
+            await running.stand_up()
+            applicant = self._applicant(running.hold.record, None, Priority.RESUME)
+            async with AsyncExitStack() as leaving:
+                seat = await leaving.enter_async_context(self._admission.seat(applicant, told))
+                running.sit(seat, leaving.pop_all())
+            stack.pop_all()
+
+    async def _restored(self, claimed: Claimed, hold: Hold, told: Told | None) -> Running:
+        """What another node had, or this one once, from what it has left in the store."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._ownership.disown, hold)
+            try:
+                kept = await self._ownership.kept(hold)
+                if kept.snapshot is None:
+                    raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
+                snapshot = await self._snapshots.read(hold.session_id, kept.snapshot)
+                usage = await self._ownership.usage(hold)
+                restored = Restored(snapshot, [decoded(note) for note in kept.inputs], usage)
+            except (NotRestorable, msgspec.MsgspecError, UnknownSession, Fenced) as lost:
+                log.warning("a session cannot be restored: %s", lost)
+                raise ResumeRefused from lost
+            async with AsyncExitStack() as leaving:
+                applicant = self._applicant(claimed.record, None, Priority.RESUME)
+                seat = await leaving.enter_async_context(self._admission.seat(applicant, told))
+                stack.pop_all()
+                running = self._begin(hold, restored.config, None, restored, claimed.seq)
+                running.sit(seat, leaving.pop_all())
+        await running.ready()
+        log.info("session %s goes on here", hold.session_id)
+        return running
+
+    def _begin(
+        self, hold: Hold, config: VoiceConfig, play: Player | None, restored: Restored | None = None, moved_at: int = 0
+    ) -> Running:
         def spawn(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-            return running.session.spawn(work)
+            return session.spawn(work)
 
-        session_id, playout = self._ids("sess"), None if play is None else play(None, spawn)
-        running = _Running(session_id, self._manager)
-        self._manager.open(session_id, Kind.VOICE, running)
-        attachment = self._manager.attach(session_id)
+        playout = None if play is None else play(None, spawn)
         session = VoiceSession(
             self._graph,
             config,
             self._settings,
             self._voices,
-            session_id,
-            attachment.fence.number,
+            hold.session_id,
+            hold.fence.number,
             self._clock,
             self._ids,
             playout,
+            restored,
         )
-        self._running[session_id] = running
-        running.start(session, lambda: self._over(running))
-        return running, Attached(session, attachment, self._manager)
+        teller = self._edge(hold.session_id, config, b"" if restored is None else restored.wire)
+        teller.begin(hold.fence.number, moved_at)
+        unfinished = UnfinishedAnswers(() if restored is None else restored.unfinished)
+        outgoing = Outgoing(session, hold, teller, self._ownership, self._snapshots, unfinished, moved_at)
+        results = ClientResults(self._clock, None if restored is None else partial(self._ownership.store.result, hold.session_id))
+        running = Running(session, hold, outgoing, results, self._ownership, self._snapshots, self._billing, self._wall_clock)
+        self._billing.follow(hold.record.tenant, hold.session_id, session.usage, outgoing.journal.write_usage)
+        self._running[hold.session_id] = running
+        running.start(self._life(hold, running), lambda: self._over(running))
+        return running
 
-    def _over(self, running: _Running) -> None:
+    def _life(self, hold: Hold, running: Running) -> Life:
+        return Life(
+            msgspec.structs.replace(self._limits.lifetime(VOICE, hold.record.tenant), grace_s=hold.record.grace_s),
+            hold.life_left_s,
+            self._limits.answer_grace_s,
+            self._clock,
+            self._call_later,
+            warn=running.warn,
+            unattended=running.unattended,
+            over=running.expire,
+        )
+
+    def _applicant(self, record: SessionRecord, principal: Principal | None, priority: Priority) -> Applicant:
+        bearer = principal or msgspec.structs.replace(LOCAL, tenant=record.tenant, key_id=record.principal)
+        return Applicant(
+            session_id=record.session_id, principal=bearer, kind=record.kind, priority=priority, life_s=record.life_s
+        )
+
+    def _later(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    def _over(self, running: Running) -> None:
         del self._running[running.session_id]
+        self._warm.forget(running.session_id)
         self.sound += running.session.sound
         running.tell_failure()
+
+
+def _record(session_id: str, config: VoiceConfig, principal: Principal, lifetime: Lifetime) -> SessionRecord:
+    return SessionRecord(
+        session_id=session_id,
+        tenant=principal.tenant,
+        kind=VOICE,
+        model=config.model,
+        life_s=lifetime.longest_s,
+        grace_s=lifetime.grace_s,
+        principal=principal.key_id,
+    )

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+from collections import deque
 from collections.abc import Coroutine, Iterable
 from typing import NoReturn
 
@@ -15,20 +16,18 @@ from realtime.errors import SERVER, ErrorBody, Refusal, refusal
 from realtime.openai_realtime import server_events
 from realtime.openai_realtime.client_events import Malformed, SessionUpdate
 from realtime.openai_realtime.inbox import Inbox
-from realtime.openai_realtime.resync import resync
-from realtime.openai_realtime.server_events import EventEncoder, Object, Resume, ServerEvent
-from realtime.openai_realtime.session_config import WireSession, apply, shown_session
+from realtime.openai_realtime.server_events import EventEncoder, ServerEvent
+from realtime.openai_realtime.session_config import apply
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.sound_in import SoundIn
-from realtime.openai_realtime.sound_out import SoundOut
 from realtime.openai_realtime.speaker import Speaker
-from realtime.openai_realtime.translation import translate
 from realtime.openai_realtime.understanding import Understood, understand
 from realtime.openai_realtime.wire import Ended, Wire
 from sessions import events
+from sessions.attached import Attached, Dismissal
 from sessions.commands import ClearPlayback, Command, CommandRefused, Configure
-from sessions.voice_config import VoiceConfig
-from sessions.voice_sessions import Attached
+from sessions.store.interface import Fenced
+from sessions.teller import Said
 
 OFF_LOOP_BYTES = 256 << 10
 """Longer messages are decoded in a thread: the largest append takes some 30 ms."""
@@ -48,35 +47,35 @@ class Connection:
         context: AppContext,
         wire: Wire,
         attached: Attached,
-        config: WireSession,
         speaker: Speaker | None = None,
         patch: SessionPatch | None = None,
     ) -> None:
         self._context = context
         self._wire = wire
         self._attached = attached
-        self._know(config)
+        self._script = context.known_sessions.of(attached.session_id)
         self._speaker = speaker
         self._patch = patch
         self._told = asyncio.Event()
         """The client has been sent its session, and the token to come back with."""
         self._told_at = math.inf
         self._inbox = Inbox()
-        self._encoder = EventEncoder(attached.session_id, attached.attachment.fence.number)
-        self._sound_in = SoundIn(config.config.input_format)
-        self._sound_out = SoundOut()
+        self._outbox: deque[Said] = deque()
+        """Numbered and noted. As long as what its few writers note at a time, since each waits until that is sent."""
+        self._sending = asyncio.Lock()
+        self._sound_in = SoundIn(self._script.shown.config.input_format)
 
     async def run(self) -> Ended:
         """Until one side ends it. What goes wrong inside propagates to the caller's funnel."""
         ended = Ended()
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server(), self._until_superseded()):
+                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server(), self._until_dismissed()):
                     tasks.create_task(work)
         except* Ended as group:
             ended = next(end for end in group.exceptions if isinstance(end, Ended))
-        if ended.code == SUPERSEDED:
-            await self._tell_superseded(ended.reason)
+        if ended.last_word:
+            await self._say_last(ended)
         return ended
 
     async def _read(self) -> NoReturn:
@@ -91,6 +90,7 @@ class Connection:
 
     def heard_from(self) -> None:
         """The client has sent something, be it sound."""
+        self._attached.heard()
         if self._context.clock() - self._told_at >= ROUND_TRIP_S and self._wire.is_delivered:
             self._attached.delivered()
 
@@ -106,7 +106,20 @@ class Connection:
             except Malformed as malformed:
                 await self._refuse(malformed.refusal, malformed.event_id)
             else:
-                await self._heed(self._do(understood.wish), understood.event_id)
+                await self._obey_once(understood)
+
+    async def _obey_once(self, understood: Understood) -> None:
+        """Said twice under one id, it is answered as before, and done once."""
+        event_id = understood.event_id
+        if event_id is None:
+            return await self._heed(self._do(understood.wish), None)
+        answer = await self._attached.answered_before(event_id)
+        if answer is None:
+            self._attached.answered(event_id, b"")
+            await self._heed(self._do(understood.wish), event_id)
+        elif answer:
+            await self._refuse_again(answer)
+        return None
 
     async def _heed(self, wish: Coroutine[None, None, None], event_id: str | None) -> None:
         try:
@@ -137,50 +150,62 @@ class Connection:
 
     async def configure(self, patch: SessionPatch) -> None:
         """Raises Refusal and CommandRefused; then nothing has changed."""
-        before = self._config
-        self._know(apply(before, patch, self._context.catalogue))
-        try:
-            await self._attached.handle(Configure(self._config.config))
-        except CommandRefused:
-            self._know(before)
-            raise
-        if self._sound_in.format != self._config.config.input_format:
-            await self._handle(self._sound_in.change(self._config.config.input_format))
-
-    def _know(self, config: WireSession) -> None:
-        """At once, so that whoever takes over while the client is slow to hear of a change knows of it."""
-        self._config = config
+        before = self._script.shown
+        changed = apply(before, patch, self._context.catalogue)
         if self._attached.is_current:
-            self._context.known_sessions.keep(self._attached.session, config)
+            self._script.shown = changed  # at once: whoever takes over while the client is slow to hear of it knows of it
+        try:
+            await self._attached.handle(Configure(changed.config))
+        except CommandRefused:
+            if self._attached.is_current:
+                self._script.shown = before
+            raise
+        if self._sound_in.format != changed.config.input_format:
+            await self._handle(self._sound_in.change(changed.config.input_format))
 
     async def _tell(self) -> NoReturn:
-        """Takes an event from the session only when the one before is on its way: a slow client holds back its own session."""
-        async for event in self._attached.events():
-            if self._speaker is not None and isinstance(event, events.AudioDelta):
-                await self._speaker.play(event)
+        """Takes events from the session only when those before are on their way: a slow client holds back its own session."""
+        async for group in self._attached.groups():
+            sound = group[0]
+            if self._speaker is not None and isinstance(sound, events.AudioDelta):
+                await self._speaker.play(sound)
                 continue
-            with self._attached.session.giving(event):
-                for encoded in self._sound_out.encoded(event):
-                    for said in self._wire_events(encoded):
-                        await self.say(said)
-            await self._note(event)
-        if self._attached.superseded.is_set():
-            await self._until_superseded()
+            with self._attached.session.giving(sound):
+                await self._deliver(self._attached.note(group))
+            for event in group:
+                await self._note(event)
+        if self._attached.dismissed.is_set():
+            await self._until_dismissed()
         raise Ended(WSCloseCode.OK, "the session has ended")
 
-    async def _until_superseded(self) -> NoReturn:
-        """Nothing waits for a client that may be long gone, least of all whoever has taken over."""
-        await self._attached.superseded.wait()
-        raise Ended(SUPERSEDED, "a newer connection has taken this session over")
+    async def _deliver(self, said: Iterable[Said]) -> None:
+        """In the order of their numbers, whoever notes them, and none before it is written down. Raises Ended when the client has
+        gone, or takes nothing any more."""
+        self._outbox.extend(said)
+        async with self._sending:
+            try:
+                await self._attached.durable()
+            except Fenced:
+                raise _dismissed(Dismissal.SUPERSEDED) from None
+            while self._outbox:
+                await self._wire.send(self._outbox[0].text)
+                self._attached.sent(self._outbox.popleft())
 
-    async def _tell_superseded(self, message: str) -> None:
+    async def _until_dismissed(self) -> NoReturn:
+        """Nothing waits for a client that may be long gone, least of all whoever has taken over."""
+        await self._attached.dismissed.wait()
+        raise _dismissed(self._attached.why)
+
+    async def _say_last(self, ended: Ended) -> None:
+        """No event of the session's, which goes on elsewhere or has ended."""
+        error = ErrorBody(message=ended.reason, type=ended.last_type, code=ended.last_word)
         with contextlib.suppress(Ended, TimeoutError):
             async with asyncio.timeout(LAST_WORD_S):
-                await self.say(server_events.Error(error=ErrorBody(message=message, code="superseded")))
+                await self._wire.send(EventEncoder("end").encode(server_events.Error(error=error)))
 
     async def _note(self, event: events.Event) -> None:
         match event:
-            case events.Opened() | events.Reopened():
+            case events.Opened() | events.Reopened() | events.Resumed():
                 self._told_at = self._context.clock()
                 self._told.set()
             case events.AudioDone() if self._speaker is not None:
@@ -192,36 +217,39 @@ class Connection:
             case _:
                 pass
 
-    def _wire_events(self, event: events.Event) -> tuple[ServerEvent, ...]:
-        match event:
-            case events.Opened(config):
-                return (server_events.SessionCreated(session=self._shown(config), resume=self._resume()),)
-            case events.Reopened(config, items, response_id):
-                known = resync(items, response_id)
-                return (server_events.SessionCreated(session=self._shown(config), resume=self._resume(), resync=known),)
-            case events.Configured(config):
-                return (server_events.SessionUpdated(session=self._shown(config), resume=self._resume()),)
-            case _:
-                return translate(event, f"conv_{self._attached.session_id}")
-
-    def _shown(self, config: VoiceConfig) -> Object:
-        return shown_session(msgspec.structs.replace(self._config, config=config), self._attached.session_id)
-
-    def _resume(self) -> Resume:
-        return Resume(self._attached.token, self._encoder.next_number, int(self._attached.held_until_s))
-
     async def _leave_with_server(self) -> NoReturn:
         await self._context.drain.wait()
         limit_s = self._context.settings.shutdown_s
         message = f"the server stops within {limit_s:g} s; connect again"
-        await self.say(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="server_draining")))
-        raise Ended(WSCloseCode.SERVICE_RESTART, "the server is stopping")
+        raise Ended(WSCloseCode.SERVICE_RESTART, message, last_word="server_draining", last_type=SERVER)
 
     async def _refuse(self, refused: Refusal, event_id: str | None) -> None:
         body = refused.body
         error = ErrorBody(message=body.message, type=body.type, code=body.code, param=body.param, event_id=event_id)
+        if event_id is not None:
+            self._attached.answered(event_id, msgspec.json.encode(error))
         await self.say(server_events.Error(error=error))
+
+    async def _refuse_again(self, answer: bytes) -> None:
+        await self.say(server_events.Error(error=msgspec.json.decode(answer, type=ErrorBody)))
 
     async def say(self, event: ServerEvent) -> None:
         """Raises Ended when the client has gone, or takes nothing any more."""
-        await self._wire.send(self._encoder.encode(event))
+        if self._attached.is_current:
+            said = self._script.say(event)
+            self._attached.note_said(said)
+            await self._deliver((said,))
+
+
+def _dismissed(why: Dismissal) -> Ended:
+    match why:
+        case Dismissal.SUPERSEDED:
+            return Ended(SUPERSEDED, "a newer connection has taken this session over", last_word="superseded")
+        case Dismissal.MOVED:
+            message = "the session goes on elsewhere; come back with its resume token"
+            return Ended(WSCloseCode.SERVICE_RESTART, message, last_word="session_moved", last_type=SERVER)
+        case Dismissal.EXPIRED:
+            message = "the session has reached the end of its life; open a new one"
+            return Ended(WSCloseCode.OK, message, last_word="session_expired")
+        case Dismissal.CLOSED:
+            return Ended(WSCloseCode.OK, "the session has ended")

@@ -8,14 +8,18 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from realtime.context import CONTEXT, AppContext
 from realtime.errors import SERVER, ErrorBody, Refusal
+from realtime.guard import PRINCIPAL
 from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection
-from realtime.openai_realtime.opening import beginning, check_query, not_held
+from realtime.openai_realtime.opening import beginning, check_query, last_seq, not_opened
 from realtime.openai_realtime.server_events import Error, EventEncoder
 from realtime.openai_realtime.web_socket import WebSocketWire
 from realtime.openai_realtime.wire import Ended
-from sessions.manager import ResumeRefused, SeatRefused
-from sessions.voice_sessions import Attached
+from realtime.turned_away import close_code, turned_away
+from sessions.admission import NotAdmitted
+from sessions.attached import Attached
+from sessions.store.interface import StoreDown
+from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +33,9 @@ def routes() -> list[web.RouteDef]:
 
 
 async def run_sessions(app: web.Application) -> AsyncIterator[None]:
-    """A cleanup context of the application: no session outlives it."""
-    async with app[CONTEXT].voice_sessions:
+    """A cleanup context of the application: no session outlives it here."""
+    context = app[CONTEXT]
+    async with context.ownership.running(), context.voice_sessions:
         yield
 
 
@@ -56,8 +61,7 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
     try:
         async with _attachment(context, request, socket) as attached:
             wire = WebSocketWire(socket, context.settings.send_timeout_s)
-            shown = context.known_sessions.of(attached.session)
-            ended = await Connection(context, wire, attached, shown).run()
+            ended = await Connection(context, wire, attached).run()
             if ended.left:
                 attached.leave()
             log.info("the connection ends: %s", ended.reason)
@@ -65,9 +69,11 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
     except Ended as ended:
         log.info("a connection ended before its session was there: %s", ended.reason)
         return ended
-    except SeatRefused as full:
-        await _say_last(socket, ErrorBody(message=str(full), type=SERVER, code="session_limit_reached"))
-        return Ended(WSCloseCode.TRY_AGAIN_LATER, "no free session")
+    except (NotAdmitted, StoreDown) as failure:
+        if not socket.prepared:
+            raise turned_away(failure) from failure
+        await _say_last(socket, turned_away(failure).body)
+        return Ended(close_code(failure), "no free session")
     except Exception:
         if not socket.prepared:
             raise
@@ -78,24 +84,24 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
 
 @contextlib.asynccontextmanager
 async def _attachment(context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool]) -> AsyncGenerator[Attached]:
-    """Whoever comes back in vain hears so before the upgrade, as Refusal; a full server says so after it, as SeatRefused."""
+    """Whoever comes back in vain hears so before the upgrade, as Refusal; a newcomer for whom there is no seat after it."""
     sessions, token = context.voice_sessions, request.query.get("resume")
     if token is None:
         config = beginning(request, context).config
         await _upgrade(request, socket)
-        async with sessions.open(config) as attached:
+        async with sessions.open(config, principal=request[PRINCIPAL]) as attached:
             log.info("session opened")
             yield attached
         return
     if not socket.can_prepare(request).ok:
         await socket.prepare(request)  # raises; nobody has been superseded
     try:
-        async with sessions.resume(token) as attached:
+        async with sessions.resume(token, last_seq=last_seq(request), principal=request[PRINCIPAL]) as attached:
             log.info("a client came back to its session")
             await _upgrade(request, socket)
             yield attached
-    except ResumeRefused as refused:
-        raise not_held(refused) from refused
+    except (ResumeRefused, HeldElsewhere) as refused:
+        raise not_opened(refused) from refused
 
 
 async def _upgrade(request: web.Request, socket: web.WebSocketResponse[bool]) -> None:

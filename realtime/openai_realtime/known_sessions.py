@@ -1,20 +1,21 @@
 """What the wire knows of a session that the session itself does not, for whoever comes back to it."""
 
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
-from realtime.openai_realtime.session_config import WireSession
-from sessions.voice import VoiceSession
+from realtime.openai_realtime.script import Script
+from sessions.voice_config import VoiceConfig
 
 
 class KnownSessions:
-    """For as long as the session lives."""
+    """For as long as the sessions live."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[VoiceSession, WireSession] = WeakKeyDictionary()
+        self._scripts: WeakValueDictionary[str, Script] = WeakValueDictionary()
 
-    def keep(self, session: VoiceSession, shown: WireSession) -> None:
-        self._known[session] = shown
+    def begin(self, session_id: str, config: VoiceConfig, state: bytes) -> Script:
+        script = self._scripts[session_id] = Script(session_id, config, state)
+        return script
 
-    def of(self, session: VoiceSession) -> WireSession:
-        """As it was kept last; what a session began with, when its first transport did not live to say so."""
-        return self._known.get(session, WireSession(session.config))
+    def of(self, session_id: str) -> Script:
+        """Of a session that is here."""
+        return self._scripts[session_id]

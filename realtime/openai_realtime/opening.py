@@ -1,14 +1,23 @@
 """What a realtime session begins with, and what its request may ask for."""
 
+import re
+from typing import TypeAlias
+
 from aiohttp import web
 
 from realtime.context import AppContext
-from realtime.errors import Invalid, Refusal, UnknownModel
+from realtime.errors import SERVER, Invalid, Refusal, UnknownModel
 from realtime.guard import PRINCIPAL, check_allowed
 from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
-from sessions.manager import Kind, ResumeRefused
+from realtime.turned_away import turned_away, whole_seconds
+from sessions.admission import NotAdmitted
+from sessions.seats import VOICE
+from sessions.store.interface import StoreDown
 from sessions.voice_config import VoiceConfig
+from sessions.voice_sessions import HeldElsewhere, ResumeRefused
+
+_NUMBER = re.compile(r"[0-9]{1,15}")
 
 
 def default_session(context: AppContext) -> WireSession:
@@ -34,7 +43,7 @@ def check_query(request: web.Request, context: AppContext) -> None:
     model = fixed_by(request[PRINCIPAL]).model or request.query.get("model", served)
     if model != served:
         raise UnknownModel(model, (served,), "realtime sessions")
-    check_allowed(request, Kind.VOICE, model)
+    check_allowed(request, VOICE, model)
     if request.query.get("intent", "conversation") != "conversation":
         raise Invalid("intent", "conversation", request.query["intent"], code="unsupported")
     if "call_id" in request.query:
@@ -42,6 +51,26 @@ def check_query(request: web.Request, context: AppContext) -> None:
         raise Refusal(message, code="unsupported", field="call_id")
 
 
-def not_held(refused: ResumeRefused) -> Refusal:
-    """To whoever comes back in vain."""
-    return Refusal(f"resume: {refused}", status=404, code="session_not_found", field="resume")
+NotOpened: TypeAlias = NotAdmitted | StoreDown | ResumeRefused | HeldElsewhere
+"""Why there is no session for a client: no seat, no store, or none that it could come back to, or not yet."""
+
+
+def not_opened(why: NotOpened) -> Refusal:
+    match why:
+        case ResumeRefused():
+            return Refusal(f"resume: {why}", status=404, code="session_not_found", field="resume")
+        case HeldElsewhere():
+            after_s = whole_seconds(why.retry_after_s)
+            return Refusal(f"resume: {why}", status=503, code="session_held", field="resume", type=SERVER, retry_after_s=after_s)
+        case NotAdmitted() | StoreDown():
+            return turned_away(why)
+
+
+def last_seq(request: web.Request) -> int | None:
+    """`?last_seq=`: the number of the last event that the client has. Raises Refusal."""
+    given = request.query.get("last_seq")
+    if given is None:
+        return None
+    if _NUMBER.fullmatch(given) is None:
+        raise Invalid("last_seq", "the number of an event", given)
+    return int(given)

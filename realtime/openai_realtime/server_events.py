@@ -15,12 +15,19 @@ class ServerEvent(msgspec.Struct, frozen=True, tag_field="type", kw_only=True):
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """How to come back when the connection is lost: `?resume=<token>`. `seq` is the number of this event on its connection,
-    `expires_at` (Unix seconds) until when the session would be held if the connection were lost now."""
+    """How to come back when the connection is lost: `?resume=<token>&last_seq=<n>`. `seq` is the number of this event,
+    `expires_at` (Unix seconds) until when the session would be held if the connection were lost now.
+
+    To who has come back: `state_restored` says that the conversation is as it was; `events_replayed` how many of the next events
+    are those that were missed; `frames_lost` how many events of sound were, which do not come again (null: not known).
+    """
 
     token: str
     seq: int
     expires_at: int
+    state_restored: bool | UnsetType = UNSET
+    events_replayed: int | UnsetType = UNSET
+    frames_lost: int | UnsetType | None = UNSET
 
 
 class Resync(msgspec.Struct, frozen=True):
@@ -47,10 +54,11 @@ class SessionQueued(ServerEvent, frozen=True, kw_only=True, tag="session.queued"
 
 
 class SessionUpdated(ServerEvent, frozen=True, kw_only=True, tag="session.updated"):
-    """`resume` is extra."""
+    """`resume` and `expires_at` are extra; the latter (Unix seconds) warns that the session ends then, whatever anybody does."""
 
     session: Object
-    resume: Resume
+    resume: Resume | UnsetType = UNSET
+    expires_at: int | UnsetType = UNSET
 
 
 class Error(ServerEvent, frozen=True, kw_only=True, tag="error"):
@@ -204,19 +212,31 @@ class PlaybackCleared(ServerEvent, frozen=True, kw_only=True, tag="output_audio_
 
 
 _encoder = msgspec.json.Encoder()
+_fields = msgspec.json.Decoder(Object)
 
 
 class EventEncoder:
-    """Numbers the events of one connection and makes them text. `attachment` sets them apart from those of a session's others."""
+    """Numbers the events of a session, over all its connections, and makes them text. The number is the end of the `event_id`."""
 
-    def __init__(self, session_id: str, attachment: int = 0) -> None:
-        self._prefix = f"event_{session_id.removeprefix('sess_')}_{attachment:x}_"
-        self._count = 0
-
-    @property
-    def next_number(self) -> int:
-        return self._count + 1
+    def __init__(self, session_id: str) -> None:
+        self._session = session_id.removeprefix("sess_")
+        self.attachment = 0
+        """Sets events that have one number apart: the greetings of connections."""
+        self.seq = 0
+        """Of the newest event."""
 
     def encode(self, event: ServerEvent) -> bytes:
-        self._count += 1
-        return _encoder.encode(msgspec.structs.replace(event, event_id=f"{self._prefix}{self._count}"))
+        self.seq += 1
+        return self.named(event, self.seq)
+
+    def encode_again(self, text: bytes) -> bytes:
+        """An event that has been encoded before, under the next number."""
+        self.seq += 1
+        return _encoder.encode(_fields.decode(text) | {"event_id": self._name(self.seq)})
+
+    def named(self, event: ServerEvent, seq: int) -> bytes:
+        """Under a number that is there already."""
+        return _encoder.encode(msgspec.structs.replace(event, event_id=self._name(seq)))
+
+    def _name(self, seq: int) -> str:
+        return f"event_{self._session}_{self.attachment:x}_{seq}"

@@ -1,6 +1,7 @@
 """A session's configuration between the wire and the session: what a patch changes, and how the whole is shown."""
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, cast
 
 import msgspec
 from msgspec import UNSET
@@ -23,6 +24,8 @@ from sessions.voice_config import SemanticVad, ServerVad, SoundFormat, TurnDetec
 RATES_HZ: dict[SoundFormat, int] = {"pcm": 24_000, "pcmu": 8_000, "pcma": 8_000}
 MAX_TEXT_CHARACTERS = 100_000
 """Far beyond what fits into any context here; longer text is refused before anybody tokenises it."""
+MAX_NESTING = 32
+"""Of an object that is kept as it is, and encoded again in many places: the encoder has the stack's depth and no more."""
 LANGUAGE = "en"
 """What the recogniser understands; a session has no setting for it."""
 
@@ -47,7 +50,7 @@ def apply(session: WireSession, patch: SessionPatch, catalogue: Catalogue) -> Wi
         config = msgspec.structs.replace(config, max_output_tokens=token_limit(patch.max_output_tokens))
     if patch.audio is not None:
         config = _apply_audio(config, patch.audio, catalogue)
-    tracing = session.tracing if patch.tracing is UNSET else patch.tracing
+    tracing = session.tracing if patch.tracing is UNSET else _checked_nesting("session.tracing", patch.tracing)
     return WireSession(config, tracing)
 
 
@@ -83,6 +86,21 @@ def shown_session(session: WireSession, session_id: str) -> dict[str, object]:
 def checked_length(field: str, text: str) -> None:
     if len(text) > MAX_TEXT_CHARACTERS:
         raise Invalid(field, f"at most {MAX_TEXT_CHARACTERS} characters", f"{len(text)} characters", code="text_too_long")
+
+
+def _checked_nesting(field: str, value: str | OpenObject | None) -> str | OpenObject | None:
+    level: list[object] = [value]
+    for _ in range(MAX_NESTING):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return value
+    raise Invalid(field, f"at most {MAX_NESTING} levels of objects and lists", "more")
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def modality(field: str, asked: list[str]) -> Literal["audio", "text"]:

@@ -12,10 +12,9 @@ from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText,
 
 
 def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, ...]:
-    """The wire events of one session event, in order. Opened, Reopened and Configured are told by the connection, which knows the
-    rest of the session object."""
+    """The wire events of one session event, in order. What shows the session itself is the script's to tell."""
     match event:
-        case events.Opened() | events.Reopened() | events.Configured():
+        case events.Opened() | events.Reopened() | events.Resumed() | events.Configured() | events.Expiring():
             return ()
         case events.SessionError(code, message):
             return (wire.Error(error=ErrorBody(message=message, type="server_error", code=code)),)

@@ -5,13 +5,24 @@ from typing import Protocol
 
 class Ended(Exception):
     """The connection is over. `code` is the WebSocket close code that says so; None: the client has gone, nothing can be said to
-    it any more. `left`: it has said goodbye, and will not come back."""
+    it any more. `left`: it has said goodbye, and will not come back. `last_word` is the code of the error that it is told before,
+    of `last_type`; empty: none."""
 
-    def __init__(self, code: int | None = None, reason: str = "the client has gone", *, left: bool = False) -> None:
+    def __init__(
+        self,
+        code: int | None = None,
+        reason: str = "the client has gone",
+        *,
+        left: bool = False,
+        last_word: str = "",
+        last_type: str = "invalid_request_error",
+    ) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
         self.left = left
+        self.last_word = last_word
+        self.last_type = last_type
 
 
 class Wire(Protocol):

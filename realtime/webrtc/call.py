@@ -12,7 +12,7 @@ from realtime.context import AppContext
 from realtime.errors import SERVER, Refusal, refusal
 from realtime.media.call_codecs import Voice
 from realtime.openai_realtime.connection import Connection
-from realtime.openai_realtime.opening import not_held
+from realtime.openai_realtime.opening import not_opened
 from realtime.openai_realtime.session_config import WireSession
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
@@ -27,10 +27,13 @@ from realtime.webrtc.packets import AudioPacket
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.trickle import Fragment, check_session
 from realtime.webrtc.turn import with_relay
+from sessions.admission import NotAdmitted
+from sessions.attached import Attached, Dismissal
 from sessions.commands import AppendAudio, CommandRefused
-from sessions.manager import ResumeRefused, SeatRefused
+from sessions.identity import Principal
 from sessions.playout import Playout, Spawn
-from sessions.voice_sessions import Attached
+from sessions.store.interface import StoreDown
+from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 
 log = logging.getLogger(__name__)
 
@@ -39,23 +42,28 @@ NOBODY_WAITS = "the client left before it was answered"
 
 
 class Return(msgspec.Struct, frozen=True):
-    """To the session that gave `token`, with what `patch` changes of it."""
+    """To the session that gave `token`, with what `patch` changes of it. The client has all up to `last_seq`; None: it does not
+    say."""
 
     token: str
     patch: SessionPatch
+    last_seq: int | None = None
 
 
 class Call:
-    """`session`: what a new one begins with, or the one to come back to. `held`: a client that closes its connection may come
-    back, as a page does that is loaded again; only a hang-up is a goodbye. `answer` gets the SDP answer, or the Refusal. Cancel
-    it when nobody waits for it any more."""
+    """`principal` asks for it. `session`: what a new one begins with, or the one to come back to. `held`: a client that closes
+    its connection may come back, as a page does that is loaded again; only a hang-up is a goodbye. `answer` gets the SDP answer,
+    or the Refusal. Cancel it when nobody waits for it any more."""
 
-    def __init__(self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return, *, held: bool) -> None:
+    def __init__(
+        self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return, principal: Principal, *, held: bool
+    ) -> None:
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._context = context
         self._call_id = call_id
         self._offer = offer
         self._wanted = session
+        self._principal = principal
         self._held = held
         self._hung_up = asyncio.Event()
         self._connection: Connection | None = None
@@ -81,10 +89,8 @@ class Call:
         refused = Refusal("the server failed; its log tells how", status=500, type=SERVER, code="internal_error")
         try:
             await self._talk()
-        except SeatRefused as full:
-            refused = Refusal(str(full), status=503, code="session_limit_reached", type=SERVER, retry_after_s=SEAT_RETRY_S)
-        except ResumeRefused as unknown:
-            refused = not_held(unknown)
+        except (NotAdmitted, StoreDown, ResumeRefused, HeldElsewhere) as none:
+            refused = not_opened(none)
         except CommandRefused as wish:
             refused = refusal(wish)
         except Refusal as said:
@@ -114,17 +120,17 @@ class Call:
 
     async def _answer(self, attached: Attached) -> None:
         """Raises Ended when nobody waits for the answer any more, and Refusal (409) when another connection has taken over."""
-        ends = self._until_hung_up(), self._until_superseded(attached), self._until_nobody_waits()
+        ends = self._until_hung_up(), self._until_dismissed(attached), self._until_nobody_waits()
         answer = await unless(self._peer.answer(self._offer), *ends)
         if self.answer.cancelled():
             raise Ended(reason=NOBODY_WAITS)
         self.answer.set_result(answer)
 
     def _attachment(self) -> AbstractAsyncContextManager[Attached]:
-        sessions = self._context.voice_sessions
-        if isinstance(self._wanted, Return):
-            return sessions.resume(self._wanted.token, self._loudspeaker)
-        return sessions.open(self._wanted.config, self._loudspeaker)
+        sessions, wanted = self._context.voice_sessions, self._wanted
+        if isinstance(wanted, Return):
+            return sessions.resume(wanted.token, self._loudspeaker, wanted.last_seq, self._principal)
+        return sessions.open(wanted.config, self._loudspeaker, self._principal)
 
     def _is_over(self) -> bool:
         """Nobody will come back: the client said goodbye, or had never come."""
@@ -142,11 +148,13 @@ class Call:
         return speaker
 
     def _join(self, attached: Attached) -> Connection:
-        if not isinstance(self._wanted, Return):
-            return Connection(self._context, self._wire, attached, self._wanted, self._speaker)
-        known = self._context.known_sessions.of(attached.session)
-        wish = None if self._wanted.patch == SessionPatch() else self._wanted.patch
-        return Connection(self._context, self._wire, attached, known, self._speaker, wish)
+        patch: SessionPatch | None = None
+        if isinstance(self._wanted, Return):
+            patch = None if self._wanted.patch == SessionPatch() else self._wanted.patch
+        else:
+            self._context.known_sessions.of(attached.session_id).shown = self._wanted
+        self._outlet.muted = lambda: attached.muted
+        return Connection(self._context, self._wire, attached, self._speaker, patch)
 
     async def _converse(self, attached: Attached, connection: Connection) -> NoReturn:
         ended = Ended()
@@ -206,8 +214,10 @@ class Call:
         await self._hung_up.wait()
         raise Ended(reason="the client hung up")
 
-    async def _until_superseded(self, attached: Attached) -> NoReturn:
-        await attached.superseded.wait()
+    async def _until_dismissed(self, attached: Attached) -> NoReturn:
+        await attached.dismissed.wait()
+        if attached.why is not Dismissal.SUPERSEDED:
+            raise Ended(reason="the session has ended")
         raise Refusal("resume: a newer connection has taken this session over", status=409, code="superseded", field="resume")
 
     async def _until_nobody_waits(self) -> NoReturn:

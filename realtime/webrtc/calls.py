@@ -48,7 +48,7 @@ class Calls:
     ) -> tuple[str, str]:
         """The id of a new call of `principal`, and the SDP answer to `offer`. Raises Refusal."""
         call_id = new_id(self._context.call_prefix)
-        call = Call(self._context, call_id, offer, session, held=held)
+        call = Call(self._context, call_id, offer, session, principal, held=held)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
         self._calls[call_id] = _Running(call, task, principal.tenant)
         task.add_done_callback(lambda _: self._calls.pop(call_id))

@@ -9,7 +9,7 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import Refusal, shown
 from realtime.guard import PRINCIPAL
 from realtime.health import check_open
-from realtime.openai_realtime.opening import beginning, check_query
+from realtime.openai_realtime.opening import beginning, check_query, last_seq
 from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.webrtc.call import Return
@@ -62,7 +62,7 @@ async def create(request: web.Request) -> web.Response:
     body = await read_call_body(request)
     offer = read_offer(body.sdp)
     config, token = apply(_beginning(request, offer), body.session, context.catalogue), request.query.get("resume")
-    session = config if token is None else Return(token, body.session)
+    session = config if token is None else Return(token, body.session, last_seq(request))
     call_id, answer = await request.app[CALLS].open(offer, session, request[PRINCIPAL], held=request.query.get("hold") == "1")
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)

@@ -28,6 +28,8 @@ class Outlet:
         self.voice = voice
         self.notices: asyncio.Queue[ServerEvent] = asyncio.Queue(MAX_NOTICES)
         self.playout: Playout | None = None
+        self.muted: Callable[[], bool] = lambda: False
+        """Whether nothing may be heard now, as the session may be another node's by now. What was not played waits."""
         self.unheard_slots = 0
         """Since the last sign of life. What was sent in them may have reached nobody."""
         self._silent_s = silent_s
@@ -40,7 +42,7 @@ class Outlet:
         lives = silent_s < SLOT_S or silent_s < self._was_silent_s
         self._was_silent_s = silent_s
         self.unheard_slots = 1 if lives else self.unheard_slots + 1
-        packet = None if self.playout is None else self.playout.next()
+        packet = None if self.playout is None or self.muted() else self.playout.next()
         if packet is not None and self.unheard_slots % ASK_SLOTS == 0:
             self._ask()
         return packet

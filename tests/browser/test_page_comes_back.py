@@ -90,7 +90,7 @@ async def test_of_two_tabs_the_newest_wins_and_a_reload_comes_back_to_it(browse:
         await second.hang_up()
         await second.page.reload()
         await second.shows("idle", "none")
-    assert edge.seats.sessions() == ()
+    assert edge.voice_sessions.sessions() == ()
 
 
 async def test_a_conversation_by_text_comes_back_too(browse: Browse, media: MediaClient) -> None:
@@ -163,7 +163,7 @@ async def test_a_page_that_is_loaded_again_in_mid_answer_hears_the_rest(browse: 
         await page.shows("listening", "voice")
         await expect(page.turns("user", "done")).to_have_text(re.compile("Tell me a story"))
         await expect(page.turns("assistant", "done").locator(".said")).to_have_text("".join(STORY).strip())
-        assert len(edge.seats.sessions()) == 1
+        assert len(edge.voice_sessions.sessions()) == 1
         await page.hang_up()
 
 
@@ -184,7 +184,7 @@ async def duplicated(page: Page) -> Page:
 
 async def nobody_left(edge: AppContext) -> None:
     """Each session runs in a task of its name, and gives its seat back with its end."""
-    ids = {info.session_id for info in edge.seats.sessions()}
+    ids = {info.session_id for info in edge.voice_sessions.sessions()}
     async with asyncio.timeout(15):
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() in ids))
-    assert edge.seats.sessions() == ()
+    assert edge.voice_sessions.sessions() == ()

@@ -52,4 +52,4 @@ async def test_a_full_server_says_so_and_takes_the_next_call_when_a_seat_is_free
         await second.page.get_by_role("button", name="Try again").click()
         await second.shows("listening", "voice")
         await second.hang_up()
-    assert edge.seats.sessions() == ()
+    assert edge.voice_sessions.sessions() == ()

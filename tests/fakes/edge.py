@@ -15,10 +15,10 @@ from fakes.graph import FakeGraph
 from realtime.app import build_app
 from realtime.catalogue import Catalogue
 from realtime.context import AppContext
+from realtime.conversations import conversations_of
 from realtime.listener import listen
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
-from realtime.server import now_us, seats
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate
 from sessions.admission import Admission
@@ -31,8 +31,12 @@ from sessions.states import State
 from sessions.store.interface import Store
 from sessions.store.memory import MemoryStore
 from sessions.tenants import Tenants, TenantSettings
-from sessions.voice_sessions import VoiceSessions
 from strict_client import StrictClient
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
 
 CATALOGUE = Catalogue(
     pipeline="antiphon-voice",
@@ -74,25 +78,29 @@ def edge_context(
     tenants: Mapping[str, TenantSettings] | None = None,
     calibrated: Mapping[str, CalibratedSeats] | None = None,
     store: Store | None = None,
+    name: str = "edge-1",
     **changes: Any,
 ) -> AppContext:
     """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
     who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
-    manager, store, identity = seats(limits), store or MemoryStore(now_us), NodeIdentity(node="edge-1", host="edge")
+    store, identity = store or MemoryStore(now_us), NodeIdentity(node=name, host="edge")
     costs = Seats(identity, admission, limits.maximum_sessions, calibrated or {}, lambda: {"vad": 64}, {})
     node = Node(store, identity, costs.capacity, costs.reserve)
     node.set(ready=True)
+    gate = Admission(node, admission, Tenants(tenants), costs)
+    clock = changes.get("clock", time.monotonic)
+    billing = Billing(store, BILLED_EVERY_S, time.monotonic)
+    talks = conversations_of(node, gate, billing, graph, CATALOGUE, voice_settings, limits, store, clock)
     parts: dict[str, Any] = {
         "settings": ServerSettings(),
         "catalogue": CATALOGUE,
         "graph": graph,
         "store": store,
         "node": node,
-        "admission": Admission(node, admission, Tenants(tenants), costs),
-        "billing": Billing(store, BILLED_EVERY_S, time.monotonic),
-        "seats": manager,
-        "voice_sessions": VoiceSessions(graph, manager, voice_settings, CATALOGUE.voices),
+        "admission": gate,
+        "billing": billing,
+        **talks._asdict(),
         "voice_settings": voice_settings,
         "media": MediaClient(),
         "call_media": MediaClient(),
@@ -145,7 +153,7 @@ class Edge:
     async def idle(self) -> None:
         """Until the graph holds nothing and every seat is free."""
         async with asyncio.timeout(10):
-            while self.graph.open_requests or self.context.seats.sessions():  # noqa: ASYNC110 (seats ring no bell)
+            while self.graph.open_requests or self.context.voice_sessions.sessions():  # noqa: ASYNC110 (seats ring no bell)
                 await asyncio.sleep(0)
 
     async def left_alone(self) -> None:
@@ -155,7 +163,7 @@ class Edge:
                 await asyncio.sleep(0)
 
     def all_detached(self) -> bool:
-        return all(session.state is State.DETACHED for session in self.context.seats.sessions())
+        return all(session.state is State.DETACHED for session in self.context.voice_sessions.sessions())
 
 
 ServeEdge: TypeAlias = Callable[..., Coroutine[None, None, Edge]]

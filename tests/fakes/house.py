@@ -5,38 +5,79 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from fakes.clock import Clock
 from fakes.graph import FakeGraph, silence, tone
+from fakes.plain_teller import PlainTeller
 from fakes.playout import FakePlayout
 from fakes.timers import Timers
 from fakes.voice_client import VOICES, config, settle
+from sessions.admission import Admission
+from sessions.admission_settings import AdmissionSettings
+from sessions.attached import Attached
+from sessions.billing import Billing
 from sessions.commands import AppendAudio, CreateItem, CreateResponse
 from sessions.events import AudioDelta, Event
 from sessions.items import InputText, Item
-from sessions.manager import SessionManager
+from sessions.node import Leases, Node, NodeIdentity
+from sessions.ownership import Ownership
 from sessions.playout import Playout, Spawn
+from sessions.seats import Seats
 from sessions.settings import SessionLimits, VoiceSettings
+from sessions.snapshots import Snapshots
 from sessions.states import State
+from sessions.store.memory import MemoryStore
+from sessions.tenants import Tenants
 from sessions.voice_config import SemanticVad
-from sessions.voice_sessions import Attached, VoiceSessions
+from sessions.voice_sessions import VoiceSessions
 
 E = TypeVar("E")
 ANSWER_GRACE_S, DETACHED_GRACE_S = 5, 60
+LEASES = Leases(lease_s=1e6, return_s=1e6, grace_s=DETACHED_GRACE_S)
+"""Longer than any test."""
 QUESTION = Item(id="", role="user", status="completed", parts=(InputText("What is the capital of France?"),))
 
 
 class House:
     """Sessions on a server, their clock and their timers. A client that plays for itself is given sound at the clock's time."""
 
-    def __init__(self, seats: int = 2, queue: int = 256) -> None:
-        self.graph = FakeGraph()
+    def __init__(self, seats: int, queue: int, beside: "House | None", name: str, graph: FakeGraph) -> None:
+        self.graph = graph
         self.timers = Timers()
-        self.now_s = 100.0
+        self.clock = Clock() if beside is None else beside.clock
+        self.store = MemoryStore(self.clock.now_us) if beside is None else beside.store
         limits = SessionLimits(maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S)
-        self.manager = SessionManager(limits, 1, lambda: 1, self.timers.call_later)
-        self.sessions = VoiceSessions(self.graph, self.manager, VoiceSettings(event_queue=queue), VOICES, lambda: self.now_s)
+        identity, admission = NodeIdentity(node=name, host=name), AdmissionSettings(longest_queue=0)
+        costs = Seats(identity, admission, seats, {}, dict, {})
+        self.node = Node(
+            self.store, identity, costs.capacity, costs.reserve, leases=LEASES, clock=self.clock, sleep=self.clock.sleep
+        )
+        self.ownership = Ownership(self.store, name, LEASES.lease_s, self.clock, self.clock.sleep)
+        self.sessions = VoiceSessions(
+            self.graph,
+            VoiceSettings(event_queue=queue),
+            VOICES,
+            PlainTeller,
+            limits=limits,
+            ownership=self.ownership,
+            admission=Admission(self.node, admission, Tenants(), costs, clock=self.clock),
+            snapshots=Snapshots("voice"),
+            billing=Billing(self.store, LEASES.lease_s, self.clock, self.clock.sleep),
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            call_later=self.timers.call_later,
+        )
+        self.node.on_order(self.sessions.heed)
+
+    @property
+    def now_s(self) -> float:
+        return self.clock.now_s
+
+    @now_s.setter
+    def now_s(self, now_s: float) -> None:
+        self.clock.now_s = now_s
 
     def states(self) -> list[State]:
-        return [info.state for info in self.manager.sessions()]
+        return [info.state for info in self.sessions.sessions()]
 
 
 class Transport:
@@ -85,20 +126,26 @@ class Transport:
 
 
 @asynccontextmanager
-async def house(seats: int = 2, queue: int = 256) -> AsyncGenerator[House]:
-    """Afterwards nothing of any session is left."""
+async def house(
+    seats: int = 2, queue: int = 256, beside: House | None = None, name: str = "house", graph: FakeGraph | None = None
+) -> AsyncGenerator[House]:
+    """Afterwards nothing of any session is left here. `beside`: another node, with which it shares the store."""
     before = asyncio.all_tasks()
-    made = House(seats, queue)
-    async with made.sessions:
+    made = House(seats, queue, beside, name, graph or FakeGraph())
+    async with made.node.running(), made.ownership.running(), made.sessions:
+        made.node.set(ready=True)
+        await settle()
         yield made
     await settle()
-    assert made.manager.sessions() == ()
+    assert made.sessions.sessions() == ()
     assert made.graph.open_requests == 0
     assert asyncio.all_tasks() - before == set()
 
 
 @asynccontextmanager
-async def coming(house: House, token: str | None = None, playout: FakePlayout | None = None) -> AsyncGenerator[Transport]:
+async def coming(
+    house: House, token: str | None = None, playout: FakePlayout | None = None, last_seq: int | None = None
+) -> AsyncGenerator[Transport]:
     """A new session when there is no token. `playout` None: the client plays."""
 
     def play(before: Playout | None, spawn: Spawn) -> Playout:
@@ -106,7 +153,8 @@ async def coming(house: House, token: str | None = None, playout: FakePlayout | 
         return playout
 
     player = None if playout is None else play
-    opening = house.sessions.open(config(SemanticVad()), player) if token is None else house.sessions.resume(token, player)
+    sessions = house.sessions
+    opening = sessions.open(config(SemanticVad()), player) if token is None else sessions.resume(token, player, last_seq)
     async with opening as attached:
         transport = Transport(attached, house)
         delivering = asyncio.create_task(transport.deliver())

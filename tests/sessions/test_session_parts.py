@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sessions.audio_buffer import AudioBuffer
 from sessions.conversation import Conversation, Sound
 from sessions.event_queue import EventQueue
-from sessions.events import AudioCleared, Event, ItemDeleted, Opened, SessionError, TranscriptFailed
+from sessions.events import AudioCleared, AudioDelta, Event, ItemDeleted, Opened, SessionError, TranscriptFailed
 from sessions.items import InputText, Item, OutputAudio
 from sessions.resync import told
 from sessions.spoken import Spoken
@@ -17,6 +17,7 @@ from sessions.stop_scope import StopScope
 from sessions.voice_config import VoiceConfig
 
 OPENED = Opened(VoiceConfig(model="voice", instructions="", voice="joe"))
+SOUND = AudioDelta("resp", "item", b"", 0.0)
 DONE, FAILED = TranscriptFailed("item", 0, "lost"), SessionError("lost", "lost")
 
 
@@ -41,6 +42,16 @@ def test_the_buffer_knows_when_a_sample_came() -> None:
     assert buffer.arrived_at(1) == 3
 
 
+async def taken(queue: EventQueue, last: Event | None = None) -> list[Event]:
+    """What its next reader gets, up to `last` or the end."""
+    seen: list[Event] = []
+    async for group in queue.read():
+        seen += group
+        if last in group:
+            break
+    return seen
+
+
 async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None:
     queue = EventQueue(2, told)
     await queue.put(ItemDeleted("1"))
@@ -51,20 +62,37 @@ async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None
     assert queue.drop(lambda event: isinstance(event, AudioCleared)) == [AudioCleared()]
     await third
     queue.close()
-    assert [event async for event in queue.read()] == [ItemDeleted("1"), ItemDeleted("3")]
+    assert await taken(queue) == [ItemDeleted("1"), ItemDeleted("3")]
 
 
-async def test_what_the_reader_has_taken_is_not_taken_back_until_it_is_gone() -> None:
+async def test_what_is_ready_is_taken_together_and_sound_alone() -> None:
+    queue = EventQueue(9, told)
+    await queue.put(DONE, FAILED, SOUND, DONE)
+    queue.close()
+    assert [group async for group in queue.read(9)] == [(DONE, FAILED), (SOUND,), (DONE,)]
+
+
+async def test_sound_that_a_reader_has_is_not_taken_back_until_it_is_gone_and_then_is_the_next_ones() -> None:
     queue = EventQueue(2, told)
-    await queue.put(OPENED)
+    await queue.put(SOUND)
     reader = queue.read()
-    assert await anext(reader) == OPENED
+    assert await anext(reader) == (SOUND,)
     assert queue.drop(lambda event: True) == []
     queue.pause()
-    queue.resume(ItemDeleted("snapshot"))
+    queue.begin_with(ItemDeleted("snapshot"), is_snapshot=True)
     queue.close()
-    assert [event async for event in queue.read()] == [ItemDeleted("snapshot")]
-    assert [event async for event in reader] == []
+    assert await taken(queue) == [ItemDeleted("snapshot"), SOUND]
+    assert [group async for group in reader] == []
+
+
+async def test_between_two_readers_nothing_is_lost_but_what_a_snapshot_tells() -> None:
+    for is_snapshot in (False, True):
+        queue = EventQueue(3, told)
+        await queue.put(DONE, ItemDeleted("told"))
+        queue.pause()
+        queue.begin_with(OPENED, is_snapshot=is_snapshot)
+        queue.close()
+        assert await taken(queue) == [OPENED, DONE, *([] if is_snapshot else [ItemDeleted("told")])]
 
 
 async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again() -> None:
@@ -73,13 +101,8 @@ async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again
     waiting = [asyncio.create_task(queue.put(event)) for event in (ItemDeleted("told"), FAILED)]
     await asyncio.sleep(0)
     queue.pause()
-    queue.resume(OPENED)
-    seen: list[Event] = []
-    async for event in queue.read():
-        seen.append(event)
-        if event is FAILED:
-            break
-    assert seen == [OPENED, DONE, FAILED]
+    queue.begin_with(OPENED, is_snapshot=True)
+    assert await taken(queue, FAILED) == [OPENED, DONE, FAILED]
     await asyncio.gather(*waiting)
 
 
@@ -89,13 +112,8 @@ async def test_of_what_belongs_together_a_snapshot_tells_all_or_nothing() -> Non
     waiting = asyncio.create_task(queue.put(ItemDeleted("told"), ItemDeleted("told, too"), FAILED))
     await asyncio.sleep(0)
     queue.pause()
-    queue.resume(OPENED)
-    seen: list[Event] = []
-    async for event in queue.read():
-        seen.append(event)
-        if event is FAILED:
-            break
-    assert seen == [OPENED, DONE, FAILED]
+    queue.begin_with(OPENED, is_snapshot=True)
+    assert await taken(queue, FAILED) == [OPENED, DONE, FAILED]
     await waiting
 
 
@@ -104,12 +122,7 @@ async def test_what_belongs_together_stays_together_while_its_producer_waits() -
     puts = [(DONE, ItemDeleted("1"), ItemDeleted("2")), (FAILED,)]
     waiting = [asyncio.create_task(queue.put(*events)) for events in puts]
     await asyncio.sleep(0)
-    seen: list[Event] = []
-    async for event in queue.read():
-        seen.append(event)
-        if event is FAILED:
-            break
-    assert seen == [DONE, ItemDeleted("1"), ItemDeleted("2"), FAILED]
+    assert await taken(queue, FAILED) == [DONE, ItemDeleted("1"), ItemDeleted("2"), FAILED]
     await asyncio.gather(*waiting)
 
 

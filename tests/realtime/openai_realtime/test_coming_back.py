@@ -18,6 +18,7 @@ from fakes.graph import silence, tone
 from fakes.offers import CHROMIUM
 from realtime.openai_realtime.connection import LAST_WORD_S
 from realtime.openai_realtime.resync import MAX_ITEMS_BYTES, resync
+from sessions.admission_settings import AdmissionSettings
 from sessions.items import InputText, Item
 from sessions.settings import SessionLimits, VoiceSettings
 from strict_client import Event, StrictClient, alive
@@ -58,7 +59,8 @@ async def ask(client: StrictClient, text: str = "What is the capital of France?"
     await client.send("response.create")
 
 
-async def test_whoever_is_lost_comes_back_to_the_same_session_and_conversation(edge: Edge) -> None:
+@pytest.mark.parametrize("last_seq", ["", "&last_seq="])
+async def test_whoever_is_lost_comes_back_to_the_same_session_and_conversation(edge: Edge, last_seq: str) -> None:
     async with lost(edge) as client:
         created = await client.until("session.created")
         await client.send("session.update", session={"instructions": "Sing.", "tracing": "auto"})
@@ -70,13 +72,17 @@ async def test_whoever_is_lost_comes_back_to_the_same_session_and_conversation(e
     assert (created["resume"]["seq"], changed["resume"]["seq"]) == (1, 2)
     assert created["resume"]["token"] == changed["resume"]["token"]
     assert "resync" not in created
-    async with back(edge, created, f"&last_seq={seq}") as (client, again):
+    async with back(edge, created, last_seq and f"{last_seq}{seq}") as (client, again):
         assert again["session"] == changed["session"]
         assert again["session"]["id"] == created["session"]["id"]
-        assert again["resync"]["response"] is None
-        user, assistant = again["resync"]["items"]
-        assert user["content"] == [{"type": "input_text", "text": "What is the capital of France?"}]
-        assert (assistant["id"], assistant["status"], assistant["type"]) == (item["id"], "completed", "message")
+        if last_seq:
+            assert "resync" not in again
+            assert (again["resume"]["events_replayed"], again["resume"]["frames_lost"]) == (0, 0)
+        else:
+            assert again["resync"]["response"] is None
+            user, assistant = again["resync"]["items"]
+            assert user["content"] == [{"type": "input_text", "text": "What is the capital of France?"}]
+            assert (assistant["id"], assistant["status"], assistant["type"]) == (item["id"], "completed", "message")
         assert again["resume"]["token"] not in ("", created["resume"]["token"])
         assert not {event["event_id"] for event in client.seen} & {created["event_id"], changed["event_id"]}
         await ask(client)
@@ -163,7 +169,7 @@ async def test_of_two_tabs_the_newest_wins_and_neither_fights(edge: Edge) -> Non
             async with back(edge, again) as (third, _):
                 assert await second.closed() == 4409
                 await alive(third)
-                assert len(edge.context.seats.sessions()) == 1
+                assert len(edge.context.voice_sessions.sessions()) == 1
     await edge.idle()
 
 
@@ -191,7 +197,8 @@ async def test_nobody_waits_for_a_socket_that_takes_nothing(serve_edge: ServeEdg
     await edge.idle()
 
 
-async def test_a_lost_connection_stops_the_answer_that_its_client_played(edge: Edge) -> None:
+async def test_a_lost_connection_stops_the_answer_that_its_client_played(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(limits=SessionLimits(answer_grace_s=0.05))
     edge.graph.hold("audio").step(1)
     async with lost(edge) as client:
         created = await client.until("session.created")
@@ -221,7 +228,7 @@ async def test_what_was_being_said_is_an_item_without_an_answer(edge: Edge) -> N
 
 
 async def test_a_newcomer_to_a_full_server_is_served_and_hears_nothing_of_who_left(serve_edge: ServeEdge) -> None:
-    edge = await serve_edge(limits=SessionLimits(maximum_sessions=1))
+    edge = await serve_edge(limits=SessionLimits(maximum_sessions=1), admission=AdmissionSettings(longest_queue=0))
     edge.graph.answers = [("canary ", "canary"), ("Hello.",)]
     async with lost(edge) as client:
         created = await client.until("session.created")

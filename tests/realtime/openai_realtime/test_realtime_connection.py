@@ -16,10 +16,10 @@ from realtime.openai_realtime.connection import ROUND_TRIP_S, SUPERSEDED, Connec
 from realtime.openai_realtime.opening import default_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
+from sessions.attached import Attached
 from sessions.commands import CommandRefused
-from sessions.manager import ResumeRefused
 from sessions.settings import VoiceSettings
-from sessions.voice_sessions import Attached
+from sessions.voice_sessions import ResumeRefused
 
 INSTRUCTIONS = "Sing."
 PATCH = SessionPatch(instructions=INSTRUCTIONS)
@@ -37,12 +37,13 @@ class Clock:
 async def world(queue: int = 256, clock: Clock | None = None) -> AsyncGenerator[tuple[AppContext, Attached]]:
     """A server and a session on it; its first transport says nothing yet."""
     context = edge_context(FakeGraph(), voice_settings=VoiceSettings(event_queue=queue), clock=clock or Clock())
-    async with context.voice_sessions, context.voice_sessions.open(default_session(context).config) as attached:
+    sessions, config = context.voice_sessions, default_session(context).config
+    async with context.node.running(), context.ownership.running(), sessions, sessions.open(config) as attached:
         yield context, attached
 
 
 def connection(context: AppContext, attached: Attached, wire: FakeWire, patch: SessionPatch | None = None) -> Connection:
-    return Connection(context, wire, attached, context.known_sessions.of(attached.session), patch=patch)
+    return Connection(context, wire, attached, patch=patch)
 
 
 @asynccontextmanager
@@ -67,7 +68,7 @@ async def test_a_connection_whose_session_ends_is_told_another_end() -> None:
             await settle()
             async with context.voice_sessions:
                 pass
-            assert (await run).code == WSCloseCode.OK
+            assert (await run).code == WSCloseCode.SERVICE_RESTART
 
 
 async def test_what_a_returning_client_wants_changed_is_changed_when_it_knows_its_session() -> None:
@@ -121,10 +122,10 @@ async def test_whoever_has_lost_the_session_changes_nothing_of_what_is_known_of_
         loser = connection(context, first, FakeWire())
         async with context.voice_sessions.resume(first.token) as second:
             await connection(context, second, FakeWire()).configure(PATCH)
-            known = context.known_sessions.of(second.session)
+            known = context.known_sessions.of(second.session_id).shown
             with pytest.raises(CommandRefused):
                 await loser.configure(SessionPatch(tracing="auto"))
-            assert context.known_sessions.of(second.session) == known
+            assert context.known_sessions.of(second.session_id).shown == known
 
 
 async def is_held(context: AppContext, token: str) -> bool:

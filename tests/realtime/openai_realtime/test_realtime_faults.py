@@ -15,6 +15,7 @@ from fakes.edge import Edge, FakeStages, ServeEdge
 from fakes.graph import silence, tone
 from realtime.openai_realtime.client_events import KNOWN_TYPES
 from realtime.settings import ServerSettings
+from sessions.admission_settings import AdmissionSettings
 from sessions.settings import SessionLimits
 from strict_client import StrictClient, alive, strict_event
 
@@ -210,7 +211,7 @@ async def test_a_session_has_one_connection(edge: Edge) -> None:
 
 
 async def test_a_full_server_says_so_and_closes_with_1013(serve_edge: ServeEdge) -> None:
-    edge = await serve_edge(limits=SessionLimits(maximum_sessions=1))
+    edge = await serve_edge(limits=SessionLimits(maximum_sessions=1), admission=AdmissionSettings(longest_queue=0))
     async with edge.connect():
         async with edge.socket() as refused:
             error = await refused.error()

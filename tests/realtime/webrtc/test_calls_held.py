@@ -12,14 +12,14 @@ async def test_only_whoever_asks_to_be_held_is_waited_for_after_a_closed_connect
         await call(edge, client, held=held)
         token = (await client.event("session.created"))["resume"]["token"]
     await edge.left_alone()
-    assert len(edge.context.seats.sessions()) == held
+    assert len(edge.context.voice_sessions.sessions()) == held
     if held:
         async with RtcClient() as again:
             location = await again.call(edge.http, edge.url, resume=token)
             assert "resync" in await again.event("session.created")
             async with edge.http.post(f"{edge.url}{location}/hangup") as goodbye:
                 assert goodbye.status == 200
-        assert edge.context.seats.sessions() == ()
+        assert edge.context.voice_sessions.sessions() == ()
 
 
 async def call(edge: Edge, client: RtcClient, *, held: bool) -> None:

@@ -14,18 +14,20 @@ from fakes.rtc_client import RtcClient
 from realtime.media.client import MediaClient
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import WebRtcSettings
+from sessions.admission_settings import AdmissionSettings
 from sessions.settings import SessionLimits
 
 PATH = "/v1/realtime/calls"
 CONNECT_TIMEOUT_S = 0.4
 ONE_SEAT = SessionLimits(maximum_sessions=1)
+NOBODY_WAITS = AdmissionSettings(longest_queue=0)
 
 
 @pytest_asyncio.fixture
 async def narrow(serve_edge: ServeEdge, media: MediaClient) -> AsyncIterator[Edge]:
     """One seat, and little patience with those who do not connect."""
     settings = ServerSettings(webrtc=WebRtcSettings(connect_timeout_s=CONNECT_TIMEOUT_S))
-    edge = await serve_edge(call_media=media, limits=ONE_SEAT, settings=settings)
+    edge = await serve_edge(call_media=media, limits=ONE_SEAT, settings=settings, admission=NOBODY_WAITS)
     async with media.listen():  # its process is up, and belongs to the base
         pass
     yield edge
@@ -97,10 +99,10 @@ async def test_a_call_that_is_refused_after_it_took_the_seat(serve_edge: ServeEd
         taken.bind(("", 0))
         port = taken.getsockname()[1]
         settings = ServerSettings(webrtc=WebRtcSettings(udp_ports=(port, port)))
-        edge = await serve_edge(call_media=media, limits=ONE_SEAT, settings=settings)
+        edge = await serve_edge(call_media=media, limits=ONE_SEAT, settings=settings, admission=NOBODY_WAITS)
         async with RtcClient() as client:
             assert (await offered(edge, client))[0] == 503
-        assert edge.context.seats.free_seats == 1
+        assert (await edge.context.store.census()).active == 0
     await talks(edge)
 
 

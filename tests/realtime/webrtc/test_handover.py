@@ -40,7 +40,7 @@ async def heard(client: RtcClient, packets: int) -> None:
 
 async def until_detached(edge: Edge) -> None:
     async with asyncio.timeout(DETECT_S):
-        while [info.state for info in edge.context.seats.sessions()] != [State.DETACHED]:  # noqa: ASYNC110 (seats ring no bell)
+        while [info.state for info in edge.context.voice_sessions.sessions()] != [State.DETACHED]:  # noqa: ASYNC110 (seats ring no bell)
             await asyncio.sleep(0)
 
 
@@ -75,7 +75,7 @@ async def test_the_older_call_hears_that_it_is_superseded_and_ends(edge: Edge) -
         old_packets = len(old.received)
         await ask(new)
         assert len(old.received) == old_packets
-        assert len(edge.context.seats.sessions()) == 1
+        assert len(edge.context.voice_sessions.sessions()) == 1
 
 
 async def test_an_answer_that_was_lost_on_the_way_is_played_again_from_where_it_was_heard(edge: Edge) -> None:

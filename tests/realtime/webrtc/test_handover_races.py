@@ -98,7 +98,7 @@ async def test_many_that_come_back_at_once_leave_one_and_no_trace(
         came = await asyncio.gather(by_socket(), *(status(edge, token, offer) for offer in offers), by_socket())
         assert set(came) <= {201, 409, "session.created", "error"}
         assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
-        assert len(edge.context.seats.sessions()) <= 1
+        assert len(edge.context.voice_sessions.sessions()) <= 1
     await edge.left_alone()
 
 
@@ -163,7 +163,7 @@ async def test_a_server_that_stops_does_not_wait_for_an_answer(edge: Edge, gathe
 async def test_nobody_comes_back_for_a_client_that_has_gone_already(edge: Edge) -> None:
     async with edge.connect() as client, RtcClient() as gone:
         back = Return(client.seen[0]["resume"]["token"], SessionPatch())
-        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), back, held=False)
+        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), back, LOCAL, held=False)
         call.answer.cancel()
         await call.run()
         await alive(client)
@@ -173,7 +173,7 @@ async def test_a_client_that_goes_just_when_it_is_answered_leaves_no_trace(
     edge: Edge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with RtcClient() as gone:
-        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), default_session(edge.context), held=False)
+        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), default_session(edge.context), LOCAL, held=False)
         answer = Peer.answer
 
         async def answer_too_late(peer: Peer, offer: Offer) -> str:
@@ -183,5 +183,5 @@ async def test_a_client_that_goes_just_when_it_is_answered_leaves_no_trace(
 
         monkeypatch.setattr(Peer, "answer", answer_too_late)
         await call.run()
-        assert edge.context.seats.sessions() == ()
+        assert edge.context.voice_sessions.sessions() == ()
         assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

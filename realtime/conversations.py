@@ -1,0 +1,55 @@
+"""The sessions of this gateway, put together with the store that they rest on."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engines.requests import Graph
+from realtime.catalogue import Catalogue
+from realtime.openai_realtime.known_sessions import KnownSessions
+from sessions.admission import Admission
+from sessions.billing import Billing
+from sessions.node import Node
+from sessions.ownership import Ownership
+from sessions.settings import SessionLimits, VoiceSettings
+from sessions.snapshots import Snapshots
+from sessions.store.interface import Store
+from sessions.voice_sessions import VoiceSessions
+
+
+class Conversations(NamedTuple):
+    """As the application's context names them."""
+
+    known_sessions: KnownSessions
+    ownership: Ownership
+    voice_sessions: VoiceSessions
+
+
+def conversations_of(
+    node: Node,
+    admission: Admission,
+    billing: Billing,
+    graph: Graph,
+    catalogue: Catalogue,
+    voice: VoiceSettings,
+    limits: SessionLimits,
+    store: Store,
+    clock: Callable[[], float] = time.monotonic,
+) -> Conversations:
+    """Needs a running loop. `clock` is monotonic, in seconds."""
+    known = KnownSessions()
+    ownership = Ownership(store, node.identity.node, node.leases.lease_s, clock)
+    sessions = VoiceSessions(
+        graph,
+        voice,
+        catalogue.voices,
+        known.begin,
+        limits=limits,
+        ownership=ownership,
+        admission=admission,
+        snapshots=Snapshots.of_environment(catalogue.pipeline, limits.snapshots),
+        billing=billing,
+        clock=clock,
+    )
+    node.on_order(sessions.heed)
+    return Conversations(known, ownership, sessions)

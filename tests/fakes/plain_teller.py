@@ -1,0 +1,27 @@
+"""What a session says, for tests without an edge: each event is one message that holds its name."""
+
+from sessions import events
+from sessions.teller import Bearer, Said
+from sessions.voice_config import VoiceConfig
+
+
+class PlainTeller:
+    def __init__(self, session_id: str, config: VoiceConfig, state: bytes) -> None:
+        self._seq = 0
+
+    @property
+    def seq(self) -> int:
+        return self._seq
+
+    def begin(self, fence: int, seq: int | None = None) -> None:
+        self._seq = self._seq if seq is None else seq
+
+    def write(self, event: events.Event, bearer: Bearer | None) -> tuple[Said, ...]:
+        if isinstance(event, events.Resumed | events.Reopened):
+            return ()
+        self._seq += 1
+        text = type(event).__name__.encode()
+        return (Said(self._seq, text, None if isinstance(event, events.AudioDelta) else text),)
+
+    def state(self) -> bytes:
+        return b""
