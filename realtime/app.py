@@ -35,6 +35,7 @@ def build_app(context: AppContext) -> web.Application:
     )
     app[CONTEXT] = context
     context.metrics.admission.follow(context.node, context.admission)
+    context.voice_sessions.watch = context.metrics.sessions
     context.store.measured_by(context.metrics.store_called)
     app[ENDS] = Ends()
     app.add_routes(

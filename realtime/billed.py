@@ -14,7 +14,7 @@ async def run_billing(app: web.Application) -> AsyncIterator[None]:
     """A cleanup context of the application: outlives all that is billed."""
     context = app[CONTEXT]
     node = context.node
-    orphans = Orphans(context.store, node.identity.node, node.leases.lease_s / RENEWALS_IN_A_LEASE)
+    orphans = Orphans(context.store, node.identity.node, node.leases.lease_s / RENEWALS_IN_A_LEASE, context.voice_sessions.forget)
     async with context.billing.running(), asyncio.TaskGroup() as tasks:
         looking = tasks.create_task(orphans.look_after())
         yield

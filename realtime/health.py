@@ -65,7 +65,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 async def metrics(request: web.Request) -> web.Response:
     context = request.app[CONTEXT]
-    context.metrics.sessions_active.set(len(context.voice_sessions.sessions()))
+    context.metrics.sessions.count(context.voice_sessions.sessions())
     context.metrics.sound.now = context.voice_sessions.sound
     text = context.metrics.text(await context.worker_reports())
     return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})

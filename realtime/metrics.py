@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from engines.messages.to_gateway import Report
 from engines.requests import StageTiming
 from realtime.admission_metrics import AdmissionMetrics
+from realtime.session_metrics import SessionMetrics
 from realtime.webrtc.hearing import HearingCollector
 from sessions.conversation import Sound
 from sessions.events import AnswerTiming
@@ -87,7 +88,7 @@ class Metrics:
         self._restarts = Counter(
             "antiphon_worker_restarts_total", "Workers started again after they died", ("worker",), registry=self.registry
         )
-        self.sessions_active = Gauge("antiphon_sessions_active", "Open realtime sessions", registry=self.registry)
+        self.sessions = SessionMetrics(self.registry)
         self.calls_active = Gauge("antiphon_calls_active", "WebRTC calls that go on", registry=self.registry)
         self.admission = AdmissionMetrics(self.registry)
         self._store_calls = self._seconds("store_call_seconds", "Calls of the session store", ("call",), STORE_CALLS_S)

@@ -25,8 +25,10 @@ class Dismissal(StrEnum):
     """The session is put down: with its token the client finds it again, here or elsewhere."""
     EXPIRED = "expired"
     """The longest life, or the limit of silence, is reached."""
-    CLOSED = "closed"
+    STOPPED = "stopped"
     """An operator has ended the session."""
+    CLOSED = "closed"
+    """It has ended, and nobody needs to be told why."""
 
 
 class Attached:

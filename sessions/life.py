@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from sessions.session_watch import Expiry
 from sessions.settings import Lifetime
 
 WARNED_S = 60.0
@@ -31,7 +32,7 @@ class Life:
         *,
         warn: Callable[[float], None],
         unattended: Callable[[], None],
-        over: Callable[[str], None],
+        over: Callable[[Expiry], None],
     ) -> None:
         self.grace_s = lifetime.grace_s
         self._idle_s = lifetime.idle_s
@@ -44,7 +45,7 @@ class Life:
         ahead_s = min(WARNED_S, left_s)
         self._timers = [
             call_later(left_s - ahead_s, lambda: warn(ahead_s)),
-            call_later(left_s, lambda: over("its longest life is over")),
+            call_later(left_s, lambda: over(Expiry.LONGEST_LIFE)),
         ]
         self._idle: Timer | None = None
         self._absence: list[Timer] = []
@@ -63,7 +64,7 @@ class Life:
         self.stop_idle()
         self._absence = [
             self._call_later(self._answer_grace_s, self._unattended),
-            self._call_later(self.grace_s, lambda: self._over("nobody came back")),
+            self._call_later(self.grace_s, lambda: self._over(Expiry.DETACHED)),
         ]
 
     def end(self) -> None:
@@ -83,7 +84,7 @@ class Life:
 
     def _look(self, limit_s: float) -> None:
         if self._clock() - self._heard_at >= limit_s:
-            self._over(f"its client has sent nothing for {limit_s:g} s")
+            self._over(Expiry.IDLE)
         else:
             self._watch(limit_s)
 

@@ -15,14 +15,21 @@ KEPT_S = 60.0
 
 
 class Orphans:
-    """`node`: who looks. What it takes and does not finish is given to another one after a while."""
+    """`node`: who looks. `delete` leaves nothing of a session anywhere. What is taken and not finished is given to another node
+    after a while."""
 
     def __init__(
-        self, store: Store, node: str, every_s: float, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        store: Store,
+        node: str,
+        every_s: float,
+        delete: Callable[[str], Awaitable[object]],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._store = store
         self._node = node
         self._every_s = every_s
+        self._delete = delete
         self._sleep = sleep
 
     async def look_after(self) -> None:
@@ -46,6 +53,6 @@ class Orphans:
             await self._store.bill(left.record.tenant, session_id, left.usage)
             if await self._store.owner(session_id) is not None:
                 return  # who runs it has lost its seat, and ends it; if not, it is found again
-            await self._store.end(session_id, None)
+            await self._delete(session_id)
             log.info("session %s had ended without a word of its node; it is billed and deleted", session_id)
         await self._store.release(session_id, self._node)

@@ -17,6 +17,7 @@ from sessions.outgoing import Outgoing
 from sessions.ownership import Hold, Ownership
 from sessions.playout import Player
 from sessions.resume_tokens import hashed
+from sessions.session_watch import Expiry, Resume
 from sessions.snapshots import Snapshots
 from sessions.states import State, step
 from sessions.store.interface import Fenced, StoreDown
@@ -105,7 +106,7 @@ class Running:
         self.outgoing.teller.begin(attached.fence)
         self.life.attached()
 
-    async def come_back(self, attached: Attached, play: Player | None, last_seq: int | None) -> None:
+    async def come_back(self, attached: Attached, play: Player | None, last_seq: int | None) -> Resume:
         """Its client has all up to `last_seq`; None: it does not say."""
         self.session.detach()
         self.session.stop_reading()
@@ -113,6 +114,7 @@ class Running:
         if self.attached is attached:
             self.session.attach(attached.fence, play, resumed, () if resumed is not None else self.outgoing.untold())
             self._enter(State.ACTIVE)
+        return Resume.RESYNC if resumed is None else Resume.REPLAYED
 
     async def leave(self, attached: Attached) -> None:
         """The transport is gone. Raises what has broken the session, if anything."""
@@ -156,8 +158,8 @@ class Running:
         self._stop(why, State.DETACHED)
         await self.over()
 
-    def expire(self, why: str) -> None:
-        log.info("session %s ends: %s", self.session_id, why)
+    def expire(self, why: Expiry) -> None:
+        log.info("session %s ends by itself: %s", self.session_id, why)
         self._stop(Dismissal.EXPIRED, State.EXPIRED)
 
     def warn(self, ahead_s: float) -> None:

@@ -22,6 +22,7 @@ from sessions.conversation import Sound
 from sessions.identity import LOCAL, Principal
 from sessions.life import CallLater, Life
 from sessions.notes import decoded
+from sessions.orphans import KEPT_S
 from sessions.outgoing import Outgoing
 from sessions.ownership import Hold, Ownership
 from sessions.playout import Player
@@ -29,6 +30,7 @@ from sessions.restoring import Restored
 from sessions.resume_tokens import hashed, new_secret, read_token
 from sessions.running import Running
 from sessions.seats import VOICE
+from sessions.session_watch import Expiry, SessionWatch, Unwatched
 from sessions.settings import Lifetime, SessionLimits, VoiceSettings
 from sessions.snapshots import NotRestorable, Snapshots
 from sessions.states import State
@@ -113,6 +115,7 @@ class VoiceSessions:
         self._sleep = sleep
         self._call_later = call_later or asyncio.get_running_loop().call_later
         self._ids = ids
+        self.watch: SessionWatch = Unwatched()
         self._queued: dict[str, None] = {}
         self._running: dict[str, Running] = {}
         self._coming: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -143,7 +146,8 @@ class VoiceSessions:
         log is about this session. However the block ends: unless the client has said goodbye, the session waits for it."""
         session_id, secret = self._ids("sess"), new_secret()
         lifetime = self._limits.lifetime(VOICE, principal.tenant, principal.longest_session_s)
-        record = _record(session_id, config, principal, lifetime)
+        kept_s = max(lifetime.grace_s, self._limits.detached_grace_s) + KEPT_S  # its seat is kept for the second
+        record = _record(session_id, config, principal, lifetime, kept_s)
         async with AsyncExitStack() as stack:
             self._queued[session_id] = None
             stack.callback(self._queued.pop, session_id, None)
@@ -176,10 +180,10 @@ class VoiceSessions:
         following = new_secret()
         async with AsyncExitStack() as stack:
             async with self._coming.setdefault(session_id, asyncio.Lock()):  # each finds it as the one before has left it
-                running = await self._back(session_id, secret, following, principal, told)
+                running, moved = await self._back(session_id, secret, following, principal, told)
                 attached = Attached(running, running.hold.fence.number, following)
                 await stack.enter_async_context(self._at(running, attached))
-                await running.come_back(attached, play, last_seq)
+                self.watch.resumed(await running.come_back(attached, play, last_seq), moved=moved)
             yield attached
 
     async def put_down(self, session_id: str, why: Dismissal = Dismissal.MOVED) -> None:
@@ -192,9 +196,13 @@ class VoiceSessions:
         running = self._running.get(session_id)
         if running is not None:
             await running.end()
+        return await self.forget(session_id) or running is not None
+
+    async def forget(self, session_id: str) -> bool:
+        """Of one that nobody runs. Otherwise as `delete`."""
         ended = await self._ownership.store.end(session_id, None)
         await self._snapshots.forget(session_id)
-        return running is not None or ended is not None
+        return ended is not None
 
     def heed(self, order: Order) -> None:
         """What another node, or an operator, wants of a session here."""
@@ -205,7 +213,7 @@ class VoiceSessions:
             case "yield":
                 self._later(running.put_down(Dismissal.SUPERSEDED, with_seat=True))
             case "close":
-                self._later(running.end())
+                self._later(running.end(Dismissal.STOPPED))
             case _:
                 pass
 
@@ -224,16 +232,17 @@ class VoiceSessions:
 
     async def _back(
         self, session_id: str, secret: str, following: str, principal: Principal | None, told: Told | None
-    ) -> Running:
+    ) -> tuple[Running, bool]:
+        """And whether it was not here before."""
         await self._check_seen(session_id, principal)
         while True:
             claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following))
             running = self._running.get(session_id)
             if running is not None and running.hold is hold and not running.is_ending:
                 await self._seat_again(running, told)
-                return running
+                return running, False
             if running is None:
-                return await self._restored(claimed, hold, told)
+                return await self._restored(claimed, hold, told), True
             await running.over()
 
     async def _check_seen(self, session_id: str, principal: Principal | None) -> None:
@@ -332,15 +341,19 @@ class VoiceSessions:
 
     def _life(self, hold: Hold, running: Running) -> Life:
         return Life(
-            msgspec.structs.replace(self._limits.lifetime(VOICE, hold.record.tenant), grace_s=hold.record.grace_s),
+            self._limits.lifetime(VOICE, hold.record.tenant),
             hold.life_left_s,
             self._limits.answer_grace_s,
             self._clock,
             self._call_later,
             warn=running.warn,
             unattended=running.unattended,
-            over=running.expire,
+            over=lambda why: self._expire(running, why),
         )
+
+    def _expire(self, running: Running, why: Expiry) -> None:
+        self.watch.expired(why)
+        running.expire(why)
 
     def _applicant(self, record: SessionRecord, principal: Principal | None, priority: Priority) -> Applicant:
         bearer = principal or msgspec.structs.replace(LOCAL, tenant=record.tenant, key_id=record.principal)
@@ -360,13 +373,14 @@ class VoiceSessions:
         running.tell_failure()
 
 
-def _record(session_id: str, config: VoiceConfig, principal: Principal, lifetime: Lifetime) -> SessionRecord:
+def _record(session_id: str, config: VoiceConfig, principal: Principal, lifetime: Lifetime, kept_s: float) -> SessionRecord:
+    """`kept_s`: how long the store has it without an owner."""
     return SessionRecord(
         session_id=session_id,
         tenant=principal.tenant,
         kind=VOICE,
         model=config.model,
         life_s=lifetime.longest_s,
-        grace_s=lifetime.grace_s,
+        grace_s=kept_s,
         principal=principal.key_id,
     )

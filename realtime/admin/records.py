@@ -19,7 +19,6 @@ class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     principal: str
     life_s: float
-    grace_s: float
     usage: Mapping[str, float]
 
 

@@ -7,7 +7,6 @@ from realtime.admin.records import SessionClosed, SessionPage, SessionShown
 from realtime.context import CONTEXT
 from realtime.errors import Refusal, shown
 from sessions.identity import is_name
-from sessions.store.interface import Store
 from sessions.store.records import Listed, Order
 
 PATH = "/v1/admin/sessions"
@@ -39,16 +38,11 @@ async def close(request: web.Request) -> web.Response:
         if owner is not None:
             await store.order(owner.node, Order("close", session_id))
             return answer(SessionClosed(id=session_id, status="closing", node=owner.node), status=202)
-        await _delete(store, found)
+        await store.bill(found.record.tenant, session_id, found.usage)
+        await request.app[CONTEXT].voice_sessions.forget(session_id)
+        if found.node:
+            await store.release(session_id, found.node)
     return answer(SessionClosed(id=session_id, status="deleted"))
-
-
-async def _delete(store: Store, found: Listed) -> None:
-    session_id = found.record.session_id
-    await store.bill(found.record.tenant, session_id, found.usage)
-    await store.end(session_id, None)
-    if found.node:
-        await store.release(session_id, found.node)
 
 
 async def _found(request: web.Request) -> Listed:
@@ -73,6 +67,5 @@ def _shown(listed: Listed) -> SessionShown:
         node=listed.node,
         principal=record.principal,
         life_s=record.life_s,
-        grace_s=record.grace_s,
         usage=listed.usage,
     )

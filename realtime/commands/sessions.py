@@ -59,5 +59,5 @@ def _row(session: SessionShown) -> tuple[str, ...]:
 def _lines(session: SessionShown) -> list[str]:
     heads = [heading.lower() for heading in HEADINGS]
     rows = [*zip(heads, _row(session), strict=True), ("model", session.model), ("opened by", session.principal or "-")]
-    rows += [("grace", f"{session.grace_s:,.0f} s"), ("used", amounts(session.usage))]
+    rows.append(("used", amounts(session.usage)))
     return [f"{name:<10} {value}" for name, value in rows]

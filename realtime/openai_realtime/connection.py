@@ -184,7 +184,8 @@ class Connection:
         self._outbox.extend(said)
         async with self._sending:
             try:
-                await self._attached.durable()
+                with self._context.metrics.sessions.journal_wait.time():
+                    await self._attached.durable()
             except Fenced:
                 raise _dismissed(Dismissal.SUPERSEDED) from None
             while self._outbox:
@@ -251,5 +252,7 @@ def _dismissed(why: Dismissal) -> Ended:
         case Dismissal.EXPIRED:
             message = "the session has reached the end of its life; open a new one"
             return Ended(WSCloseCode.OK, message, last_word="session_expired")
+        case Dismissal.STOPPED:
+            return Ended(WSCloseCode.OK, "the session was closed by an operator of this server", last_word="session_closed")
         case Dismissal.CLOSED:
             return Ended(WSCloseCode.OK, "the session has ended")

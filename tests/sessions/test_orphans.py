@@ -29,7 +29,7 @@ class World:
     def __init__(self, timed: TimedStore) -> None:
         self.store = timed.store
         self.wait = timed.pass_s
-        self.orphans = Orphans(timed.store, "b", LEASE_S / 3)
+        self.orphans = Orphans(timed.store, "b", LEASE_S / 3, lambda session_id: timed.store.end(session_id, None))
 
     async def begin(self) -> Fence:
         await self.store.announce(announcement("a"))

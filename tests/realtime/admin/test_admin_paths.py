@@ -35,7 +35,6 @@ async def test_an_operator_sees_all_sessions_page_by_page(house: Operated) -> No
         "node": "a",
         "principal": "k1",
         "life_s": pytest.approx(3600, abs=1),
-        "grace_s": 60.0,
         "usage": {"audio_in_s": 1.0},
     }
     status, page = await house.ask("/sessions?limit=3&after=sess_2")
