@@ -59,9 +59,9 @@ class AdmissionStore(Protocol):
 
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:
         """The node, its lease and capacity, from now on. `tickets` are what it holds: those that the store does not have it takes
-        up, also beyond capacity (they run), unless the seat was given away meanwhile; what the store has beyond them it gives
-        back, but for what is offered. If the node was dead, those beyond stay kept for their sessions, as of any dead node, and
-        are not counted as its own. Returns (incarnation, ids of `tickets` that are lost)."""
+        up, unless the seat was given away meanwhile; while it settles also beyond capacity (they run). What the store has beyond
+        them it gives back, but for what is offered. If the node was dead, those beyond stay kept for their sessions, as of any
+        dead node, and are not counted as its own. Returns (incarnation, ids of `tickets` that are lost)."""
         ...
 
     async def renew(self, node: str, lease_s: float) -> Renewed:

@@ -25,7 +25,7 @@ class Gate:
         now_us, seating = self._begin(), self._seating
         before = seating.nodes.get(told.node)
         seating.nodes.tell(told, now_us)
-        lost = tuple(held.session_id for held in claimed if not self._take_up(held))
+        lost = tuple(held.session_id for held in claimed if not self._take_up(held, now_us))
         known = {held.session_id for held in claimed}
         for held in seating.tickets.of_node(told.node, Standing.LENT):
             if held.session_id in known:
@@ -110,12 +110,12 @@ class Gate:
         self._seating.fill(now_us)
         return now_us
 
-    def _take_up(self, claimed: Held) -> bool:
+    def _take_up(self, claimed: Held, now_us: int) -> bool:
         """Whether its node has it."""
         seating = self._seating
         held = seating.tickets.get(claimed.session_id)
         if held is None:
-            return seating.claim(claimed)
+            return seating.claim(claimed, now_us)
         if held.node != claimed.node or held.offered_us is not None:
             return False
         if held.left or (held.lent and held.kept_us is None):  # the node's death alone has done that

@@ -178,9 +178,11 @@ class Seating:
         self._add(held)
         return held
 
-    def claim(self, claimed: Held) -> bool:
-        """One that its node says to have, and the store has not: it is there again, unless it was given away."""
-        if claimed.owner in self.given:
+    def claim(self, claimed: Held, now_us: int) -> bool:
+        """One that its node says to have, and the store has not: it is there again, unless it was given away, or may have been: a
+        node that was away until the store had settled was mute, and others may have its seats."""
+        has_room = all(self.pool.free(name, {}, Priority.RESUME) >= parts for name, parts in claimed.cost)
+        if claimed.owner in self.given or (now_us >= self.settled_us and not has_room):
             return False
         self._last_number = max(self._last_number, claimed.number)
         self._add(claimed)

@@ -80,5 +80,22 @@ async def test_the_data_is_lost_in_the_middle(tmp_path: Path, before: Act, loses
         assert {person.session_id for person in people} < set(here.talking())
         people[0].leaves.set()
         await here.until(lambda: seated(newcomers) == 2)
+        assert here.faults == []
         assert here.most_talking == SEATS
         assert (await here.nodes[0].store.census()).active == SEATS
+
+
+async def test_a_node_that_was_cut_off_meanwhile_does_not_get_back_what_was_given_away(tmp_path: Path) -> None:
+    """Its own lease was over when the others could be let in: so it had been mute, and stays so."""
+    async with running_redis(tmp_path) as server, house(server.url, nodes=2, seats=1) as here:
+        cut_off, other = here.nodes
+        people = [here.comes("cut-off", cut_off)]
+        await here.until(lambda: seated(people) == 1)
+        cut_off.line.down = True
+        await flushed(server)
+        newcomers = [here.comes("newcomer", other)]
+        await here.until(lambda: seated(newcomers) == 1, here.settle_s + 10)
+        cut_off.line.down = False
+        await here.until(lambda: people[0].is_gone)
+        assert here.talking() == ["newcomer"]
+        assert here.faults == []

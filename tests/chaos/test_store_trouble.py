@@ -93,6 +93,7 @@ async def lives_through(folder: Path, trouble: Trouble) -> None:
         newcomer = here.comes("comes", here.nodes[1])
         people[0].leaves.set()
         await here.until(lambda: waits.is_seated or newcomer.is_seated)
+        assert here.faults == []
         assert here.most_talking == SEATS
 
 

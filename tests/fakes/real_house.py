@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fakes.faulty_store import FaultyStore
-from sessions.admission import Admission, Applicant, NotAdmitted
+from sessions.admission import Admission, Applicant, NotAdmitted, Seat
 from sessions.admission_settings import AdmissionSettings, CalibratedSeats
 from sessions.identity import LOCAL
 from sessions.node import Leases, Node, NodeIdentity
@@ -31,7 +31,18 @@ class Person:
         self.is_seated = False
         self.is_gone = False
         self.leaves = asyncio.Event()
+        self.broken_off = asyncio.Event()
+        """Or there again."""
         self.refused: NotAdmitted | StoreDown | None = None
+
+    async def breaks_off_before_it_is_over(self, seat: Seat) -> bool:
+        waits = [asyncio.create_task(event.wait()) for event in (self.broken_off, seat.lost, self.leaves)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return self.broken_off.is_set() and not (seat.lost.is_set() or self.leaves.is_set())
 
 
 class RealNode:
@@ -43,7 +54,8 @@ class RealNode:
         seats = Seats(identity, house.settings, 1_000, {VOICE: CalibratedSeats(seats=house.seats)}, lambda: {"vad": 1_000}, {})
         self.node = Node(self.line, identity, seats.capacity, seats.reserve, leases=house.leases)
         self.admission = Admission(self.node, house.settings, Tenants(), seats)
-        self.talking: set[str] = set()
+        self.seats: dict[str, Seat] = {}
+        """Of those who are connected."""
         self._exits = AsyncExitStack()
         self._visits: dict[str, asyncio.Task[None]] = {}
 
@@ -72,21 +84,32 @@ class RealNode:
         applicant = Applicant(session_id=person.session_id, principal=LOCAL, kind=VOICE, priority=priority, wait_s=wait_s)
         try:
             async with self.admission.seat(applicant) as seat:
-                self.talking.add(person.session_id)
                 person.is_seated = True
-                house.observe()
-                ends = [asyncio.create_task(event.wait()) for event in (seat.lost, person.leaves)]
                 try:
-                    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                    await self._talk(person, seat, house)
                 finally:
-                    self.talking.discard(person.session_id)
-                    for end in ends:
-                        end.cancel()
+                    self.seats.pop(person.session_id, None)
         except (NotAdmitted, StoreDown) as refused:
             person.refused = refused
         finally:
             person.is_gone = True
             house.happened.set()
+
+    async def _talk(self, person: Person, seat: Seat, house: "House") -> None:
+        """Until it leaves or has lost its seat. Its connection breaks off when it likes, and is there again when it likes."""
+        while True:
+            self.seats[person.session_id] = seat
+            house.observe()
+            if not await person.breaks_off_before_it_is_over(seat):
+                return
+            del self.seats[person.session_id]
+            if not await seat.keep(house.leases.grace_s, 0.0):
+                return
+            person.broken_off.clear()
+            await person.breaks_off_before_it_is_over(seat)
+            person.broken_off.clear()
+            if not await seat.take_up():
+                return
 
 
 class House:
@@ -97,6 +120,7 @@ class House:
         self.settle_s = settle_s
         self.nodes: list[RealNode] = []
         self.most_talking = 0
+        self.faults: list[str] = []
         self.happened = asyncio.Event()
         self._url = url
         self._numbers = itertools.count()
@@ -120,14 +144,15 @@ class House:
 
     def talking(self) -> list[str]:
         """On nodes whose lease holds: a node without one is mute."""
-        return sorted(session for node in self.nodes if node.node.lease_left_s > 0 for session in node.talking)
+        nodes = [node for node in self.nodes if node.node.lease_left_s > 0]
+        return sorted(session for node in nodes for session, seat in node.seats.items() if not seat.lost.is_set())
 
     def observe(self) -> None:
         """Nobody talks beyond what there is, and nobody twice."""
         talking = self.talking()
         self.most_talking = max(self.most_talking, len(talking))
-        assert len(talking) == len(set(talking)), talking
-        assert len(talking) <= self.seats, f"{len(talking)} talk at {self.seats} seats: {talking}"
+        if len(talking) > self.seats or len(talking) > len(set(talking)):
+            self.faults.append(f"{len(talking)} talk at {self.seats} seats: {talking}")
         self.happened.set()
 
     async def until(self, holds: Callable[[], bool], longest_s: float = 10.0) -> None:

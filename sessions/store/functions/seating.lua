@@ -192,9 +192,20 @@ local function seat(wish, victims, offered_us)
   return held
 end
 
--- One that its node says to have, and the store has not: it is there again, unless it was given away.
+local function has_room(cost)
+  for _, pair in ipairs(cost) do
+    if free(pair[1], {}, RESUME) < pair[2] then
+      return false
+    end
+  end
+  return true
+end
+
+-- One that its node says to have, and the store has not: it is there again, unless it was given away, or may have been: a node
+-- that was away until the store had settled was mute, and others may have its seats.
 local function claim(held)
-  if call('ZSCORE', KEY_GIVEN, held.session_id .. ':' .. held.node) then
+  local is_given = call('ZSCORE', KEY_GIVEN, held.session_id .. ':' .. held.node)
+  if is_given or (step.now >= step.settled_us and not has_room(held.cost)) then
     return false
   end
   local last = tonumber(call('HGET', KEY_STATE, 'number')) or 0

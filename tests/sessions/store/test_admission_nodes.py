@@ -9,7 +9,7 @@ import pytest
 from fakes.admission_store import TimedAdmission, announced, in_memory, in_redis, positions, seated, wish
 from fakes.redis_server import running_redis
 from sessions.store.admission_limits import NEWS_KEPT
-from sessions.store.records import Evicted, NodeSeen, Offered, Order, Priority, Refusal, Refused, Renewed, Used
+from sessions.store.records import Evicted, NodeSeen, Offered, Order, Priority, Refusal, Refused, Renewed, Ticket, Used
 
 
 async def test_one_renewal_keeps_all_tickets_of_a_node(admission: TimedAdmission) -> None:
@@ -142,18 +142,40 @@ async def test_a_node_cannot_claim_what_another_one_has(admission: TimedAdmissio
 # ── the store has lost its data
 
 
-async def test_tickets_that_the_store_has_lost_are_taken_up_also_beyond_capacity(admission: TimedAdmission) -> None:
+async def three_seated() -> list[Ticket]:
+    """At another store."""
     before = in_memory()
     await before.store.announce(announced("a", 3))
-    tickets = await seated(before.store, *(wish(session) for session in ("s", "t", "u")))
+    return await seated(before.store, *(wish(session) for session in ("s", "t", "u")))
+
+
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+async def test_tickets_that_a_store_has_lost_are_taken_up_beyond_capacity_while_it_settles(kind: str, tmp_path: Path) -> None:
+    if kind == "memory":
+        await takes_up_all(in_memory(settle_s=1))
+    else:
+        async with running_redis(tmp_path) as server, in_redis(server.url, settle_s=1) as admission:
+            await takes_up_all(admission)
+
+
+async def takes_up_all(admission: TimedAdmission) -> None:
+    tickets = await three_seated()
     await admission.store.announce(announced("a", 2), tickets)
     assert (await admission.store.census()).resources["node:a:seats"] == Used(3, 2)
     assert await seated(admission.store, wish("s")) == tickets[:1]
     await positions(admission.store, [wish("new")])
+    await admission.pass_time(1)
     for session in ("s", "t"):
         await admission.store.release(session, "a")
     (new,) = await seated(admission.store, wish("new"))
     assert new.number > tickets[2].number
+
+
+async def test_later_they_are_taken_up_only_where_there_is_room(admission: TimedAdmission) -> None:
+    """Their node was away so long that it was mute, and others may have its seats."""
+    tickets = await three_seated()
+    assert (await admission.store.announce(announced("a", 2), tickets))[1] == ("u",)
+    assert (await admission.store.census()).resources["node:a:seats"] == Used(2, 2)
 
 
 @pytest.mark.parametrize("kind", ["memory", "redis"])
