@@ -25,6 +25,19 @@ JITTER = 0.5
 """Of a time after which to try again: or all who were refused come back at once."""
 
 
+Told = Callable[[Waiting], None]
+
+
+class Stay(msgspec.Struct, frozen=True, kw_only=True):
+    """How a client waits for its seat. `told` hears of its place, each time it is asked for. `longest_s` None: as long as
+    anybody; 0: not at all. `visit`: it does not stay but asks once, for the session of this id, and its place is kept until it
+    may ask again; empty: it stays."""
+
+    told: Told | None = None
+    longest_s: float | None = None
+    visit: str = ""
+
+
 class Applicant(msgspec.Struct, frozen=True, kw_only=True):
     """`session_id` is new, or that of a session that comes back (priority RESUME). `cost` None: that of its kind. `wait_s` None:
     as long as anybody; 0: not at all. `visits`: it asks once, and is told its place, which is kept until it may ask again."""
@@ -116,10 +129,9 @@ class Admission:
         self._draw = draw or random.Random()
 
     @asynccontextmanager
-    async def seat(self, applicant: Applicant, told: Callable[[Waiting], None] | None = None) -> AsyncGenerator[Seat]:
+    async def seat(self, applicant: Applicant, told: Told | None = None) -> AsyncGenerator[Seat]:
         """Waits for it as long as the applicant may; `told` hears of the place, each time it is asked for. Whoever is cancelled
-        meanwhile leaves the waiting room. Raises NotAdmitted, HasToWait, StoreDown, and ValueError when the session has a seat
-        here, or waits for one."""
+        meanwhile leaves the waiting room. Raises NotAdmitted, HasToWait, SeatTaken, StoreDown."""
         asked = self._asked(applicant)
         with self._node.hears(asked.session_id) as news:
             seat = await self._seated(asked, news, applicant.visits, told)
@@ -132,7 +144,7 @@ class Admission:
                     self._node.let_go(asked.session_id)
                     await self._give_back(asked.session_id)
 
-    async def _seated(self, asked: Ask, news: SessionNews, visits: bool, told: Callable[[Waiting], None] | None) -> Seat:
+    async def _seated(self, asked: Ask, news: SessionNews, visits: bool, told: Told | None) -> Seat:
         """Raises as `seat` does."""
         with self.watch.asking(asked.kind) as asking:
 

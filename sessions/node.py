@@ -37,6 +37,13 @@ class Leases(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 60.0
 
 
+class SeatTaken(Exception):
+    """One session has one seat."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session {session_id!r} has a seat here already, or waits for one")
+
+
 class SessionNews:
     """What the store has told of one session."""
 
@@ -131,10 +138,9 @@ class Node:
 
     @contextmanager
     def hears(self, session_id: str) -> Generator[SessionNews]:
-        """What is told of the session while the block runs. Raises ValueError when somebody hears of it already: one session has
-        one seat."""
+        """What is told of the session while the block runs. Raises SeatTaken when somebody hears of it already."""
         if session_id in self._news:
-            raise ValueError(f"session id: expected one without a seat, got {session_id!r}, which has one or waits for one")
+            raise SeatTaken(session_id)
         news = self._news[session_id] = SessionNews()
         try:
             yield news

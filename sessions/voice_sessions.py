@@ -14,13 +14,14 @@ import msgspec
 
 from engines import logs
 from engines.requests import Graph
-from sessions.admission import Admission, Applicant
+from sessions.admission import Admission, Applicant, Stay
 from sessions.attached import Attached, Dismissal
 from sessions.billing import Billing
 from sessions.client_results import ClientResults
 from sessions.conversation import Sound
 from sessions.identity import LOCAL, Principal
 from sessions.life import CallLater, Life
+from sessions.node import SeatTaken
 from sessions.notes import decoded
 from sessions.orphans import KEPT_S
 from sessions.outgoing import Outgoing
@@ -35,7 +36,7 @@ from sessions.settings import Lifetime, SessionLimits, VoiceSettings
 from sessions.snapshots import NotRestorable, Snapshots
 from sessions.states import State
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
-from sessions.store.records import Claimed, Fence, Order, OwnedBy, Priority, SessionRecord, Waiting
+from sessions.store.records import Claimed, Fence, Order, OwnedBy, Priority, SessionRecord
 from sessions.teller import Edge
 from sessions.unfinished import UnfinishedAnswers
 from sessions.voice import VoiceSession
@@ -48,9 +49,6 @@ YIELD_S = 2.0
 """How long a session that another node has is asked of it."""
 FIRST_TRY_S = 0.02
 """After the other node was asked; each try after this one waits twice as long."""
-
-Told = Callable[[Waiting], None]
-"""Hears of the place in the waiting room."""
 
 
 def new_id(prefix: str) -> str:
@@ -140,20 +138,28 @@ class VoiceSessions:
 
     @asynccontextmanager
     async def open(
-        self, config: VoiceConfig, play: Player | None = None, principal: Principal = LOCAL, told: Told | None = None
+        self,
+        config: VoiceConfig,
+        play: Player | None = None,
+        principal: Principal = LOCAL,
+        stay: Stay = Stay(),  # noqa: B008 (a frozen value)
     ) -> AsyncGenerator[Attached]:
-        """A new session and its first transport. Raises NotAdmitted, HasToWait, StoreDown. What the block and the session's tasks
-        log is about this session. However the block ends: unless the client has said goodbye, the session waits for it."""
-        session_id, secret = self._ids("sess"), new_secret()
+        """A new session and its first transport. Raises NotAdmitted, HasToWait, SeatTaken, StoreDown. What the block and the
+        session's tasks log is about this session. However the block ends: unless the client has said goodbye, the session waits
+        for it."""
+        session_id, secret = stay.visit or self._ids("sess"), new_secret()
         lifetime = self._limits.lifetime(VOICE, principal.tenant, principal.longest_session_s)
         kept_s = max(lifetime.grace_s, self._limits.detached_grace_s) + KEPT_S  # its seat is kept for the second
         record = _record(session_id, config, principal, lifetime, kept_s)
         async with AsyncExitStack() as stack:
             self._queued[session_id] = None
             stack.callback(self._queued.pop, session_id, None)
-            applicant = self._applicant(record, principal, Priority.INTERACTIVE)
-            seat = await stack.enter_async_context(self._admission.seat(applicant, told))
-            hold = await self._ownership.open(record, hashed(secret))
+            applicant = self._applicant(record, principal, Priority.INTERACTIVE, stay)
+            seat = await stack.enter_async_context(self._admission.seat(applicant, stay.told))
+            try:
+                hold = await self._ownership.open(record, hashed(secret))
+            except ValueError as known:  # a visitor's place that another node has made a session of
+                raise SeatTaken(session_id) from known
             running = self._begin(hold, config, play)
             running.sit(seat, stack.pop_all())  # before its task runs
         self._queued.pop(session_id, None)
@@ -168,7 +174,7 @@ class VoiceSessions:
         play: Player | None = None,
         last_seq: int | None = None,
         principal: Principal | None = None,
-        told: Told | None = None,
+        stay: Stay = Stay(),  # noqa: B008 (a frozen value)
     ) -> AsyncGenerator[Attached]:
         """Another transport of the session that gave this token, in place of the one before, on whichever node that was. Its
         client has all up to `last_seq`; None: it does not say. `principal` None: the token is enough. Raises ResumeRefused,
@@ -180,7 +186,7 @@ class VoiceSessions:
         following = new_secret()
         async with AsyncExitStack() as stack:
             async with self._coming.setdefault(session_id, asyncio.Lock()):  # each finds it as the one before has left it
-                running, moved = await self._back(session_id, secret, following, principal, told)
+                running, moved = await self._back(session_id, secret, following, principal, stay)
                 attached = Attached(running, running.hold.fence.number, following)
                 await stack.enter_async_context(self._at(running, attached))
                 self.watch.resumed(await running.come_back(attached, play, last_seq), moved=moved)
@@ -231,7 +237,7 @@ class VoiceSessions:
                     self._later(self._running[session_id].put_down())
 
     async def _back(
-        self, session_id: str, secret: str, following: str, principal: Principal | None, told: Told | None
+        self, session_id: str, secret: str, following: str, principal: Principal | None, stay: Stay
     ) -> tuple[Running, bool]:
         """And whether it was not here before."""
         await self._check_seen(session_id, principal)
@@ -239,10 +245,10 @@ class VoiceSessions:
             claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following))
             running = self._running.get(session_id)
             if running is not None and running.hold is hold and not running.is_ending:
-                await self._seat_again(running, told)
+                await self._seat_again(running, stay)
                 return running, False
             if running is None:
-                return await self._restored(claimed, hold, told), True
+                return await self._restored(claimed, hold, stay), True
             await running.over()
 
     async def _check_seen(self, session_id: str, principal: Principal | None) -> None:
@@ -269,7 +275,7 @@ class VoiceSessions:
             raise ResumeRefused
         return answer
 
-    async def _seat_again(self, running: Running, told: Told | None) -> None:
+    async def _seat_again(self, running: Running, stay: Stay) -> None:
         """A seat that was lent and lost meanwhile is asked for anew."""
         try:
             if await running.seat.take_up():
@@ -279,13 +285,13 @@ class VoiceSessions:
         async with AsyncExitStack() as stack:
             stack.callback(lambda: self._later(running.put_down()))
             await running.stand_up()
-            applicant = self._applicant(running.hold.record, None, Priority.RESUME)
+            applicant = self._applicant(running.hold.record, None, Priority.RESUME, stay)
             async with AsyncExitStack() as leaving:
-                seat = await leaving.enter_async_context(self._admission.seat(applicant, told))
+                seat = await leaving.enter_async_context(self._admission.seat(applicant, stay.told))
                 running.sit(seat, leaving.pop_all())
             stack.pop_all()
 
-    async def _restored(self, claimed: Claimed, hold: Hold, told: Told | None) -> Running:
+    async def _restored(self, claimed: Claimed, hold: Hold, stay: Stay) -> Running:
         """What another node had, or this one once, from what it has left in the store."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._ownership.disown, hold)
@@ -300,8 +306,8 @@ class VoiceSessions:
                 log.warning("a session cannot be restored: %s", lost)
                 raise ResumeRefused from lost
             async with AsyncExitStack() as leaving:
-                applicant = self._applicant(claimed.record, None, Priority.RESUME)
-                seat = await leaving.enter_async_context(self._admission.seat(applicant, told))
+                applicant = self._applicant(claimed.record, None, Priority.RESUME, stay)
+                seat = await leaving.enter_async_context(self._admission.seat(applicant, stay.told))
                 stack.pop_all()
                 running = self._begin(hold, restored.config, None, restored, claimed.seq)
                 running.sit(seat, leaving.pop_all())
@@ -355,10 +361,16 @@ class VoiceSessions:
         self.watch.expired(why)
         running.expire(why)
 
-    def _applicant(self, record: SessionRecord, principal: Principal | None, priority: Priority) -> Applicant:
+    def _applicant(self, record: SessionRecord, principal: Principal | None, priority: Priority, stay: Stay) -> Applicant:
         bearer = principal or msgspec.structs.replace(LOCAL, tenant=record.tenant, key_id=record.principal)
         return Applicant(
-            session_id=record.session_id, principal=bearer, kind=record.kind, priority=priority, life_s=record.life_s
+            session_id=record.session_id,
+            principal=bearer,
+            kind=record.kind,
+            priority=priority,
+            wait_s=stay.longest_s,
+            visits=bool(stay.visit),
+            life_s=record.life_s,
         )
 
     def _later(self, work: Coroutine[None, None, None]) -> None:

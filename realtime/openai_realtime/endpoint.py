@@ -13,10 +13,12 @@ from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection
 from realtime.openai_realtime.opening import beginning, check_query, last_seq, not_opened
 from realtime.openai_realtime.server_events import Error, EventEncoder
+from realtime.openai_realtime.waiting_client import WaitingClient
 from realtime.openai_realtime.web_socket import WebSocketWire
 from realtime.openai_realtime.wire import Ended
+from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
-from sessions.admission import NotAdmitted
+from sessions.admission import NotAdmitted, Stay
 from sessions.attached import Attached
 from sessions.store.interface import StoreDown
 from sessions.voice_sessions import HeldElsewhere, ResumeRefused
@@ -24,6 +26,8 @@ from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 log = logging.getLogger(__name__)
 
 PROTOCOL = "realtime"
+EVENTS = "events"
+"""`?queue=events`: the client wants to hear of its place in the waiting room."""
 CLOSE_TIMEOUT_S = 1.0
 """How long a close waits for the client's own."""
 
@@ -59,9 +63,10 @@ async def realtime(request: web.Request) -> web.StreamResponse:
 async def _converse(context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool]) -> Ended:
     """A connection from its seat to its end. The transport's one funnel; what goes wrong before the upgrade is said by HTTP."""
     try:
-        async with _attachment(context, request, socket) as attached:
-            wire = WebSocketWire(socket, context.settings.send_timeout_s)
-            ended = await Connection(context, wire, attached).run()
+        wire = WebSocketWire(socket, context.settings.send_timeout_s)
+        client = WaitingClient(wire, lambda: _upgrade(request, socket), tells=request.query.get(PARAMETER) == EVENTS)
+        async with _attachment(context, request, socket, client) as attached:
+            ended = await Connection(context, client, attached).run()
             if ended.left:
                 attached.leave()
             log.info("the connection ends: %s", ended.reason)
@@ -83,25 +88,30 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
 
 
 @contextlib.asynccontextmanager
-async def _attachment(context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool]) -> AsyncGenerator[Attached]:
-    """Whoever comes back in vain hears so before the upgrade, as Refusal; a newcomer for whom there is no seat after it."""
-    sessions, token = context.voice_sessions, request.query.get("resume")
+async def _attachment(
+    context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool], client: WaitingClient
+) -> AsyncGenerator[Attached]:
+    """Whoever comes back in vain hears so before the upgrade, as Refusal; a newcomer for whom there is no seat after it, unless
+    the operator wants it otherwise. Who has to wait is upgraded first."""
+    sessions, token, who = context.voice_sessions, request.query.get("resume"), request[PRINCIPAL]
+    stay = Stay(told=client.hear)
     if token is None:
-        config = beginning(request, context).config
-        await _upgrade(request, socket)
-        async with sessions.open(config, principal=request[PRINCIPAL]) as attached:
-            log.info("session opened")
-            yield attached
-        return
+        opening = sessions.open(beginning(request, context).config, principal=who, stay=stay)
+    else:
+        opening = sessions.resume(token, last_seq=last_seq(request), principal=who, stay=stay)
     if not socket.can_prepare(request).ok:
         await socket.prepare(request)  # raises; nobody has been superseded
-    try:
-        async with sessions.resume(token, last_seq=last_seq(request), principal=request[PRINCIPAL]) as attached:
-            log.info("a client came back to its session")
-            await _upgrade(request, socket)
-            yield attached
-    except (ResumeRefused, HeldElsewhere) as refused:
-        raise not_opened(refused) from refused
+    if token is None and not context.admission.settings.refuse_before_upgrade:
+        await client.upgrade()
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            async with client.waiting():
+                attached = await stack.enter_async_context(opening)
+                await client.upgrade()
+        except (ResumeRefused, HeldElsewhere) as refused:
+            raise not_opened(refused) from refused
+        log.info("session opened" if token is None else "a client came back to its session")
+        yield attached
 
 
 async def _upgrade(request: web.Request, socket: web.WebSocketResponse[bool]) -> None:

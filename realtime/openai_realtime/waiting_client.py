@@ -1,11 +1,10 @@
 """A client whose session has no seat yet: it is listened to, so that we notice when it leaves, and told its place if it asks."""
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 from aiohttp import WSCloseCode
@@ -19,12 +18,24 @@ from sessions.store.records import Waiting
 
 MOST_KEPT = 64
 MOST_KEPT_BYTES = 1 << 20
-"""What a client says before it has its session, but for sound. Overflow policy: refuse, by ending the connection."""
+"""What a client says before it has its session. Overflow policy: block, until it is known whether it has to wait. Who has to wait
+is not heard meanwhile; overflow policy of what else it says: refuse, by ending the connection."""
 SOUND = "input_audio_buffer.append"
 
 
 class _Kind(msgspec.Struct):
     type: str
+
+
+class _Kept(NamedTuple):
+    """A Refusal stands for a message of another kind: its session answers it."""
+
+    message: bytes | Refusal
+    is_sound: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return 0 if isinstance(self.message, Refusal) else len(self.message)
 
 
 _kind = msgspec.json.Decoder(_Kind)
@@ -40,16 +51,18 @@ class WaitingClient:
         self._tells = tells
         self._upgrading = asyncio.Lock()
         self._upgraded = asyncio.Event()
-        self._kept: deque[bytes] = deque()
+        self._kept: deque[_Kept] = deque()
         self._encoder = EventEncoder("queue")
         self._place: Waiting | None = None
         self._placed = asyncio.Event()
+        self._has_to_wait = asyncio.Event()
 
     def hear(self, place: Waiting) -> None:
         """Of its place in the waiting room. Overflow policy: latest."""
         if place != self._place:
             self._place = place
             self._placed.set()
+            self._has_to_wait.set()
 
     async def upgrade(self) -> None:
         """At the latest when the client has to wait. Raises Ended."""
@@ -75,7 +88,12 @@ class WaitingClient:
             watch.result()  # raises why
 
     async def receive(self) -> bytes:
-        return self._kept.popleft() if self._kept else await self._wire.receive()
+        if not self._kept:
+            return await self._wire.receive()
+        kept = self._kept.popleft().message
+        if isinstance(kept, Refusal):
+            raise kept
+        return kept
 
     async def send(self, text: bytes) -> None:
         await self._wire.send(text)
@@ -102,17 +120,28 @@ class WaitingClient:
     async def _listen(self) -> NoReturn:
         await self._upgraded.wait()
         while True:
-            with contextlib.suppress(Refusal):  # a message of another kind: what it would be answered belongs to a session
+            try:
                 await self._keep(await self._wire.receive())
+            except Refusal as refused:
+                self._kept.append(_Kept(refused, is_sound=False))
+            if self._is_full:
+                await self._has_to_wait.wait()
+            if self._has_to_wait.is_set():
+                self._forget_sound()
 
     async def _keep(self, message: bytes) -> None:
-        """Its sound is not kept: what is said to nobody is not to be heard minutes later."""
         is_sound = await asyncio.to_thread(_is_sound, message) if len(message) >= OFF_LOOP_BYTES else _is_sound(message)
-        if is_sound:
-            return
-        self._kept.append(message)
-        if len(self._kept) > MOST_KEPT or sum(map(len, self._kept)) > MOST_KEPT_BYTES:
+        self._kept.append(_Kept(message, is_sound))
+
+    def _forget_sound(self) -> None:
+        """What is said to nobody is not to be heard minutes later."""
+        self._kept = deque(kept for kept in self._kept if not kept.is_sound)
+        if self._is_full:
             raise Ended(WSCloseCode.TRY_AGAIN_LATER, "too much was sent before there was a session")
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._kept) > MOST_KEPT or sum(kept.size_bytes for kept in self._kept) > MOST_KEPT_BYTES
 
     async def _tell(self) -> NoReturn:
         while True:

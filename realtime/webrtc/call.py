@@ -16,7 +16,9 @@ from realtime.openai_realtime.opening import not_opened
 from realtime.openai_realtime.session_config import WireSession
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
+from realtime.queue_place import PARAMETER, session_at
 from realtime.together import unless
+from realtime.turned_away import told_to_wait
 from realtime.webrtc.channel_wire import ChannelWire, Mailbox
 from realtime.webrtc.loudspeaker import Loudspeaker
 from realtime.webrtc.microphone import Microphone
@@ -27,10 +29,11 @@ from realtime.webrtc.packets import AudioPacket
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.trickle import Fragment, check_session
 from realtime.webrtc.turn import with_relay
-from sessions.admission import NotAdmitted
+from sessions.admission import HasToWait, NotAdmitted, Stay
 from sessions.attached import Attached, Dismissal
 from sessions.commands import AppendAudio, CommandRefused
 from sessions.identity import Principal
+from sessions.node import SeatTaken
 from sessions.playout import Playout, Spawn
 from sessions.store.interface import StoreDown
 from sessions.voice_sessions import HeldElsewhere, ResumeRefused
@@ -38,6 +41,8 @@ from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 log = logging.getLogger(__name__)
 
 SEAT_RETRY_S = 5
+RETURN_WAIT_S = 2.0
+"""For the seat of a session whose own was lent: its client tries again, and until then somebody may leave."""
 NOBODY_WAITS = "the client left before it was answered"
 
 
@@ -52,11 +57,20 @@ class Return(msgspec.Struct, frozen=True):
 
 class Call:
     """`principal` asks for it. `session`: what a new one begins with, or the one to come back to. `held`: a client that closes
-    its connection may come back, as a page does that is loaded again; only a hang-up is a goodbye. `answer` gets the SDP answer,
-    or the Refusal. Cancel it when nobody waits for it any more."""
+    its connection may come back, as a page does that is loaded again; only a hang-up is a goodbye. `place` is its name in the
+    waiting room, for which it asks again; None: it does not wait. `answer` gets the SDP answer, or the Refusal. Cancel it when
+    nobody waits for it any more."""
 
     def __init__(
-        self, context: AppContext, call_id: str, offer: Offer, session: WireSession | Return, principal: Principal, *, held: bool
+        self,
+        context: AppContext,
+        call_id: str,
+        offer: Offer,
+        session: WireSession | Return,
+        principal: Principal,
+        *,
+        held: bool,
+        place: str | None,
     ) -> None:
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._context = context
@@ -65,6 +79,7 @@ class Call:
         self._wanted = session
         self._principal = principal
         self._held = held
+        self._place = place
         self._hung_up = asyncio.Event()
         self._connection: Connection | None = None
         self._mailbox = Mailbox()
@@ -91,6 +106,11 @@ class Call:
             await self._talk()
         except (NotAdmitted, StoreDown, ResumeRefused, HeldElsewhere) as none:
             refused = not_opened(none)
+        except HasToWait as queued:
+            refused = told_to_wait(queued, self._place or "")
+        except SeatTaken as taken:
+            refused = Refusal(f"{PARAMETER}: this place has become a session", status=409, code="place_taken", field=PARAMETER)
+            log.info("a place was asked for twice: %s", taken)
         except CommandRefused as wish:
             refused = refusal(wish)
         except Refusal as said:
@@ -127,10 +147,12 @@ class Call:
         self.answer.set_result(answer)
 
     def _attachment(self) -> AbstractAsyncContextManager[Attached]:
-        sessions, wanted = self._context.voice_sessions, self._wanted
+        sessions, wanted, place = self._context.voice_sessions, self._wanted, self._place
         if isinstance(wanted, Return):
-            return sessions.resume(wanted.token, self._loudspeaker, wanted.last_seq, self._principal)
-        return sessions.open(wanted.config, self._loudspeaker, self._principal)
+            stay = Stay(longest_s=RETURN_WAIT_S)
+            return sessions.resume(wanted.token, self._loudspeaker, wanted.last_seq, self._principal, stay)
+        stay = Stay(longest_s=0) if place is None else Stay(visit=session_at(place, self._principal.tenant))
+        return sessions.open(wanted.config, self._loudspeaker, self._principal, stay)
 
     def _is_over(self) -> bool:
         """Nobody will come back: the client said goodbye, or had never come."""

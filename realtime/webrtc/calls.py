@@ -44,11 +44,17 @@ class Calls:
             await asyncio.gather(*stuck, return_exceptions=True)
 
     async def open(
-        self, offer: Offer, session: WireSession | Return, principal: Principal, *, held: bool = False
+        self,
+        offer: Offer,
+        session: WireSession | Return,
+        principal: Principal,
+        *,
+        held: bool = False,
+        place: str | None = None,
     ) -> tuple[str, str]:
-        """The id of a new call of `principal`, and the SDP answer to `offer`. Raises Refusal."""
+        """The id of a new call of `principal`, and the SDP answer to `offer`. `place`: in the waiting room. Raises Refusal."""
         call_id = new_id(self._context.call_prefix)
-        call = Call(self._context, call_id, offer, session, principal, held=held)
+        call = Call(self._context, call_id, offer, session, principal, held=held, place=place)
         task = asyncio.create_task(self._run(call_id, call), name=call_id)
         self._calls[call_id] = _Running(call, task, principal.tenant)
         task.add_done_callback(lambda _: self._calls.pop(call_id))

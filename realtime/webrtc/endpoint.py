@@ -12,6 +12,7 @@ from realtime.health import check_open
 from realtime.openai_realtime.opening import beginning, check_query, last_seq
 from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
+from realtime.queue_place import asked_place
 from realtime.webrtc.call import Return
 from realtime.webrtc.call_body import SDP, read_call_body, read_fragment_body
 from realtime.webrtc.calls import Calls
@@ -63,7 +64,8 @@ async def create(request: web.Request) -> web.Response:
     offer = read_offer(body.sdp)
     config, token = apply(_beginning(request, offer), body.session, context.catalogue), request.query.get("resume")
     session = config if token is None else Return(token, body.session, last_seq(request))
-    call_id, answer = await request.app[CALLS].open(offer, session, request[PRINCIPAL], held=request.query.get("hold") == "1")
+    held, place = request.query.get("hold") == "1", asked_place(request)
+    call_id, answer = await request.app[CALLS].open(offer, session, request[PRINCIPAL], held=held, place=place)
     headers = {"Location": f"{PATH}/{call_id}", "ETag": _entity_tag(call_id)}
     response = web.Response(status=201, text=answer, content_type=SDP, headers=headers)
     _link_servers(response, context)

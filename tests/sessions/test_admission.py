@@ -12,6 +12,7 @@ from fakes.faulty_store import Fault
 from fakes.nodes import LEASE_S, THIRD_S, Cluster, OneNode, applicant, cluster
 from sessions.admission import Applicant, HasToWait, NotAdmitted, Seat
 from sessions.admission_settings import AdmissionSettings
+from sessions.node import SeatTaken
 from sessions.store.interface import StoreDown
 from sessions.store.records import Order, Refusal, Waiting
 from sessions.tenants import TenantSettings
@@ -146,7 +147,7 @@ async def test_a_visitor_keeps_its_place_while_it_asks_again_and_loses_it_else()
 
 async def test_a_session_has_one_seat() -> None:
     async with cluster() as made, made.nodes[0].admission.seat(applicant("a")):
-        with pytest.raises(ValueError, match="which has one"):
+        with pytest.raises(SeatTaken):
             async with made.nodes[0].admission.seat(applicant("a")):
                 pass
         assert await made.active() == 1
