@@ -19,9 +19,8 @@ class HeldSession(msgspec.Struct):
     node: str
     """Empty: nobody has it."""
     fence: Fence
-    opening: Fence
-    """The fence that `first_token` was answered with."""
-    first_token: bytes
+    opening: tuple[SessionRecord, str, bytes, Fence]
+    """How it was opened: record, node, first token, and the fence that was the answer."""
     over_us: int
     """The end of the longest life."""
     lease_us: int
@@ -43,6 +42,10 @@ class HeldSession(msgspec.Struct):
     results: dict[str, tuple[int, bytes]] = {}
     result_bytes: int = 0
     usage: Mapping[str, float] = {}
+
+    def is_opened_so(self, record: SessionRecord, node: str, token: bytes) -> bool:
+        """And nothing has happened since."""
+        return self.node == node and self.opening == (record, node, token, self.fence)
 
     def ends_us(self) -> int:
         since = self.leased_until_us if self.detached_us is None else self.detached_us

@@ -39,6 +39,15 @@ async def test_an_id_in_use_is_not_opened_again(stores: Stores, node: str, token
         await stores.sessions.open(record(), node, LEASE_S, token)
 
 
+async def test_an_opening_for_another_tenant_is_no_repetition(stores: Stores):
+    await stores.sessions.open(record(), "a", LEASE_S, FIRST)
+    with pytest.raises(ValueError, match="s1"):
+        await stores.sessions.open(record(tenant="other"), "a", LEASE_S, FIRST)
+    with pytest.raises(Fenced):
+        await stores.sessions.restore(record(tenant="other"), "a", LEASE_S, FIRST, Fence(0, 0))
+    assert len(await stores.sessions.sessions("t", "", 10)) == 1
+
+
 async def test_an_opening_is_not_repeated_once_somebody_has_come_back(stores: Stores):
     await stores.sessions.open(record(), "a", LEASE_S, FIRST)
     await claimed(stores.sessions, "a", FIRST, SECOND)
