@@ -19,8 +19,8 @@ class HeldSession(msgspec.Struct):
     node: str
     """Empty: nobody has it."""
     fence: Fence
-    opening: tuple[SessionRecord, str, bytes, Fence]
-    """How it was opened: record, node, first token, and the fence that was the answer."""
+    opening: tuple[str, bytes, Fence]
+    """By which node, with which token, and the fence that was the answer."""
     over_us: int
     """The end of the longest life."""
     lease_us: int
@@ -43,9 +43,9 @@ class HeldSession(msgspec.Struct):
     result_bytes: int = 0
     usage: Mapping[str, float] = {}
 
-    def is_opened_so(self, record: SessionRecord, node: str, token: bytes) -> bool:
-        """And nothing has happened since."""
-        return self.node == node and self.opening == (record, node, token, self.fence)
+    def is_opened_so(self, tenant: str, node: str, token: bytes) -> bool:
+        """And nothing has happened since. What was left of its life may be told otherwise when it is said again."""
+        return (self.record.tenant, self.node) == (tenant, node) and self.opening == (node, token, self.fence)
 
     def ends_us(self) -> int:
         since = self.leased_until_us if self.detached_us is None else self.detached_us

@@ -31,7 +31,7 @@ class MemorySessions:
         known = self._living(record.session_id)
         if known is None:
             return self._begin(record, node, lease_s, token, Fence(0, 0)).fence
-        if not known.is_opened_so(record, node, token):
+        if not known.is_opened_so(record.tenant, node, token):
             raise ValueError(f"session id: expected a new one, got {record.session_id!r}, which is in use")
         known.lease(self._now_us())
         return known.fence
@@ -40,7 +40,7 @@ class MemorySessions:
         check_record(record)
         known = self._living(record.session_id)
         if known is not None and known.fence > above:
-            if not known.is_opened_so(record, node, token):
+            if not known.is_opened_so(record.tenant, node, token):
                 raise Fenced(record.session_id, above)
             known.lease(self._now_us())
             return known.fence
@@ -148,7 +148,7 @@ class MemorySessions:
     def _begin(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> HeldSession:
         self._sweep()
         now_us, fence = self._now_us(), self._next(above)
-        opening, over_us = (record, node, token, fence), now_us + _us(record.life_s)
+        opening, over_us = (node, token, fence), now_us + _us(record.life_s)
         held = HeldSession(record, node, fence, opening, over_us, lease_us=_us(lease_s), leased_until_us=0)
         held.lease(now_us)
         held.enter(record.state, now_us)

@@ -63,7 +63,8 @@ end
 -- It was opened so, and nothing has happened since: its lease begins anew. Else nil.
 local function opened_so(keys, head, a, now)
   local unchanged = head.incarnation == head.opening_incarnation and head.number == head.opening_number
-  if head.node == a.node and head.first_token == a.token and head.record == a.record and unchanged then
+  local same_tenant = cmsgpack.unpack(head.record).tenant == cmsgpack.unpack(a.record).tenant
+  if same_tenant and head.node == a.node and head.first_token == a.token and unchanged then
     save(keys, head, {leased_until = now + head.lease}, now)
     return {'ok', head.incarnation, head.number}
   end
