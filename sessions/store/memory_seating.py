@@ -198,7 +198,7 @@ class Seating:
     def end_due(self, now_us: int) -> None:
         for item in self.ends.up_to(now_us, limits.DUE_AT_ONCE):
             due_us = self.ends.score(item)
-            if due_us is None or due_us > now_us:
+            if due_us is None:
                 continue  # one before it has changed that
             what, _, name = item.partition(":")
             match what:
@@ -268,8 +268,7 @@ class Seating:
             self.ends.discard(f"l:{node}")
 
     def _end_those_of(self, node: str, now_us: int) -> None:
-        """But for those that are kept for another reason."""
-        batch = self.tickets.of_node(node, Standing.OFFERED, limits.DUE_AT_ONCE)
+        batch = self.tickets.of_node(node, Standing.LEFT, limits.DUE_AT_ONCE)
         for held in batch:
             self.end(held, now_us)
         if len(batch) < limits.DUE_AT_ONCE:

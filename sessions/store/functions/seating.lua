@@ -332,9 +332,8 @@ function due.l(node)
   end
 end
 
--- But for those that are kept for another reason.
 function due.g(node)
-  local batch = tickets_of(node, OFFERED, DUE_AT_ONCE)
+  local batch = tickets_of(node, LEFT, DUE_AT_ONCE)
   for _, session_id in ipairs(batch) do
     end_ticket(get_ticket(session_id))
   end
@@ -347,7 +346,7 @@ end
 local function end_due()
   for _, item in ipairs(call('ZRANGEBYSCORE', KEY_ENDS, '-inf', step.now, 'LIMIT', 0, DUE_AT_ONCE)) do
     local at_us = tonumber(call('ZSCORE', KEY_ENDS, item))
-    if at_us and at_us <= step.now then -- one before it may have changed that
+    if at_us then -- one before it may have changed that
       local what, name = string.match(item, '^(%a):(.*)$')
       if what then
         due[what](name, at_us)

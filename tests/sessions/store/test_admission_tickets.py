@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from fakes.admission_store import TimedAdmission, announced, seated, wish
+from sessions.store.admission_limits import DUE_AT_ONCE
 from sessions.store.records import Admitted, Ask, Evicted, News, Offered, Priority, Refusal, Refused, Used, Waiting
 
 FULL_WITHOUT_EXPERIENCE_S = 5
@@ -203,6 +204,35 @@ async def test_nobody_loses_a_seat_that_does_not_make_enough_room(admission: Tim
     await admission.store.release("big", "a")
     await seated(admission.store, wish("small", load=1))
     assert (await admission.store.census()).lent == 0
+
+
+async def test_nobody_makes_room_for_itself_by_its_own_seat(admission: TimedAdmission) -> None:
+    await admission.store.announce(announced("a", 2))
+    await seated(admission.store, wish("s"), wish("other"))
+    await admission.store.keep("s", "a", 60, 0)
+    assert isinstance(await admission.store.ask(wish("s", seats=2)), Waiting)
+    assert (await admission.store.census()).lent == 1
+
+
+async def test_many_who_are_away_hold_up_no_end(admission: TimedAdmission) -> None:
+    many = DUE_AT_ONCE + 1
+    await admission.store.announce(announced("a", many + 1))
+    await seated(admission.store, wish("short", life_s=5), *(wish(f"s{number}") for number in range(many)))
+    for number in range(many):
+        await admission.store.keep(f"s{number}", "a", 60, 1)
+    await admission.pass_time(1)
+    assert [(await admission.store.census()).lent for _ in range(2)] == [DUE_AT_ONCE, many]
+    await admission.pass_time(4)
+    assert (await admission.store.census()).active == many
+
+
+async def test_a_session_that_has_a_seat_again_is_no_orphan(admission: TimedAdmission) -> None:
+    await admission.store.announce(announced("a", 1))
+    await seated(admission.store, wish("s"))
+    await admission.store.keep("s", "a", 1, 0)
+    await admission.pass_time(1)
+    await seated(admission.store, wish("s", priority=Priority.RESUME))
+    assert await admission.store.orphans(9) == ()
 
 
 async def test_a_ticket_that_nobody_comes_back_for_ends(admission: TimedAdmission) -> None:

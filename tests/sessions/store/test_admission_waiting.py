@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from fakes.admission_store import TimedAdmission, announced, positions, seated, wish
 from sessions.store.admission_limits import DUE_AT_ONCE, GRANTS_AT_ONCE
 from sessions.store.records import Ask, Offered, Priority, Refusal, Refused, Waiting
@@ -115,6 +117,35 @@ async def test_who_was_stopped_goes_on_when_the_one_ahead_gives_up(admission: Ti
     assert await offered(admission) == []
     await admission.store.release("big", "a")
     assert await offered(admission) == ["small"]
+
+
+async def test_who_waits_for_its_host_keeps_its_node_for_itself(admission: TimedAdmission) -> None:
+    await full_house(admission, seats=1, load=4)
+    await admission.store.announce(announced("b", 1, load=4))
+    await positions(admission.store, [wish("big", "b", load=4)])
+    light = msgspec.structs.replace(wish("light", "b", load=0), kind="request")
+    assert await positions(admission.store, [light]) == [2]
+    await admission.store.release("r0", "a")
+    assert await offered(admission, "b") == ["big"]
+
+
+async def test_the_seat_that_a_move_leaves_is_given_away_in_the_same_step(admission: TimedAdmission) -> None:
+    await full_house(admission)
+    await admission.store.announce(announced("b", 1))
+    await seated(admission.store, wish("s", "b"))
+    await positions(admission.store, [wish("next", "a"), wish("r0", "b", tenant="r")])
+    await admission.store.release("s", "b")
+    assert await offered(admission, "b") == ["r0"]
+    assert await offered(admission, "a") == ["next"]
+
+
+async def test_a_place_is_given_back_by_its_own_node_alone(admission: TimedAdmission) -> None:
+    await full_house(admission)
+    await positions(admission.store, [wish("s")])
+    await admission.store.release("s", "b")
+    assert (await admission.store.census()).waiting == 1
+    await admission.store.release("s", "a")
+    assert (await admission.store.census()).waiting == 0
 
 
 async def test_a_place_ends_when_it_is_not_asked_for(admission: TimedAdmission) -> None:
