@@ -85,7 +85,7 @@ class WaitingClient:
         except TimeoutError:
             if not until_gone.expired():
                 raise
-            watch.result()  # raises why
+            raise watch.result() from None
 
     async def receive(self) -> bytes:
         if not self._kept:
@@ -102,20 +102,23 @@ class WaitingClient:
     def is_delivered(self) -> bool:
         return self._wire.is_delivered
 
-    async def _watch(self, until_gone: asyncio.Timeout) -> None:
+    async def _watch(self, until_gone: asyncio.Timeout) -> Ended:
         try:
             await together(self._listen(), self._tell())
-        except Ended:
+        except Ended as ended:
             until_gone.reschedule(0)
-            raise
+            return ended
+        raise RuntimeError("neither ends by itself")
 
-    async def _end(self, watch: asyncio.Task[None]) -> None:
+    async def _end(self, watch: asyncio.Task[Ended]) -> None:
         try:
             async with self._upgrading:  # half an upgrade would be neither HTTP nor a WebSocket
                 pass
         finally:
             watch.cancel()
             await asyncio.wait([watch])
+        if not watch.cancelled():
+            watch.result()  # raises what was no end
 
     async def _listen(self) -> NoReturn:
         await self._upgraded.wait()
