@@ -17,6 +17,7 @@ from sessions.head_start import HeadStart
 from sessions.items import Item
 from sessions.output_item import OutputItem
 from sessions.stop_scope import StopScope
+from sessions.usage import TOKENS_IN, TOKENS_OUT
 from sessions.voice_state import VoiceState
 
 Prompt: TypeAlias = Callable[[AnswerPlan], Awaitable[tuple[Message, ...]]]
@@ -122,7 +123,11 @@ class Answer:
             return
         counts = payload.attributes
         if "completion_tokens" in counts:
-            self._usage = Usage(int(counts["prompt_tokens"]), int(counts["cached_tokens"]), int(counts["completion_tokens"]))
+            before = self._usage
+            used = Usage(int(counts["prompt_tokens"]), int(counts["cached_tokens"]), int(counts["completion_tokens"]))
+            self._state.usage.add(TOKENS_IN, used.input_tokens - before.input_tokens)
+            self._state.usage.add(TOKENS_OUT, used.output_tokens - before.output_tokens)
+            self._usage = used
         if "finish_reason" in counts:
             self._finish_reason = str(counts["finish_reason"])
         if payload.text:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sessions.audio_buffer import SAMPLES_PER_MS
-from sessions.events import AudioDelta, Event, ResponseDone
+from sessions.events import AudioDelta, Event
 
 AUDIO_IN_S: Final = "audio_in_s"
 AUDIO_OUT_S: Final = "audio_out_s"
@@ -40,14 +40,8 @@ class UsageMeter:
 
     def tell(self, event: Event) -> None:
         """Every event of the session passes here."""
-        match event:
-            case AudioDelta(pcm=pcm):
-                self.add(AUDIO_OUT_S, seconds_of(pcm))
-            case ResponseDone(response) if response.usage is not None:
-                self.add(TOKENS_IN, response.usage.input_tokens)
-                self.add(TOKENS_OUT, response.usage.output_tokens)
-            case _:
-                pass
+        if isinstance(event, AudioDelta):
+            self.add(AUDIO_OUT_S, seconds_of(event.pcm))
 
 
 def seconds_of(pcm: bytes) -> float:

@@ -83,7 +83,7 @@ async def told_to(timed: TimedStore, created: Event) -> None:
 
 async def test_the_bill_of_a_dead_node_is_what_its_journal_had(graph: FakeGraph, tmp_path: Path) -> None:
     async with died(graph, tmp_path) as dead:
-        assert dead.written["audio_in_s"] == 0.5
+        assert (dead.written["audio_in_s"], dead.written["tokens_out"]) == (0.5, 2)
         before = await dead.bill()
         assert all(before[what] <= dead.written[what] for what in before)
         await dead.timed.pass_s(LEASE_S + GRACE_S + 2)
