@@ -147,17 +147,22 @@ class RtcClient:
             await self.opened.wait()
 
     async def call(
-        self, http: aiohttp.ClientSession, url: str, session: dict[str, Any] | None = None, resume: str | None = None
+        self,
+        http: aiohttp.ClientSession,
+        url: str,
+        session: dict[str, Any] | None = None,
+        resume: str | None = None,
+        place: str | None = None,
     ) -> str:
         """The call's location. With `session` the body is multipart, as browsers' SDKs send it; `resume`: the token of a session
-        to come back to."""
+        to come back to; `place`: in the waiting room."""
         sdp = await self.offer()
         body: str | aiohttp.FormData = sdp
         headers = {"Content-Type": "application/sdp"}
         if session is not None:
             headers = {}
             body = aiohttp.FormData({"sdp": sdp, "session": json.dumps(session)}, default_to_multipart=True)
-        query = {} if resume is None else {"resume": resume}
+        query = {name: value for name, value in {"resume": resume, "queue": place}.items() if value is not None}
         async with http.post(f"{url}/v1/realtime/calls", data=body, headers=headers, params=query) as response:
             text = await response.text()
             if response.status != 201:
