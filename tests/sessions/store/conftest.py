@@ -69,12 +69,32 @@ def stores(request: pytest.FixtureRequest) -> Stores:
     return found
 
 
-@pytest.fixture(params=["memory", "redis"])
-async def admission(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[TimedAdmission]:
-    """New, and settled at once."""
-    if request.param == "memory":
-        yield admission_in_memory()
-        return
+@pytest.fixture
+def admission_on_memory() -> TimedAdmission:
+    return admission_in_memory()
+
+
+@pytest.fixture
+async def admission_on_redis(tmp_path: Path) -> AsyncGenerator[TimedAdmission]:
     async with running_redis(tmp_path) as server, admission_in_redis(server.url) as timed:
         await timed.store.census()
         yield timed
+
+
+@pytest.fixture
+async def admission_on_cluster(cluster: RedisCluster) -> AsyncGenerator[TimedAdmission]:
+    for number in range(len(cluster.servers)):
+        await cluster.ask(number, "FLUSHALL")
+    async with admission_in_redis(cluster.url) as timed:
+        await timed.store.census()
+        yield timed
+
+
+@pytest.fixture(
+    params=["admission_on_memory", "admission_on_redis", pytest.param("admission_on_cluster", marks=pytest.mark.full)]
+)
+def admission(request: pytest.FixtureRequest) -> TimedAdmission:
+    """New, and settled at once."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, TimedAdmission)
+    return found
