@@ -150,7 +150,7 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """How long a session without a transport is kept."""
     answer_grace_s: Positive = 5.0
     """How long an answer waits for a client whose connection was lost. Later nobody knows what it was about."""
-    warm_mb: Count = 256
+    warm_mb: Annotated[int, msgspec.Meta(ge=0)] = 256
     """What detached sessions may hold in this node's memory. The one detached longest leaves first; its snapshot stays."""
     snapshots: str = "store"
     """Where they are kept: `store`, or a directory that all nodes see."""

@@ -40,12 +40,14 @@ QUESTION = Item(id="", role="user", status="completed", parts=(InputText("What i
 class House:
     """Sessions on a server, their clock and their timers. A client that plays for itself is given sound at the clock's time."""
 
-    def __init__(self, seats: int, queue: int, beside: "House | None", name: str, graph: FakeGraph) -> None:
+    def __init__(self, seats: int, queue: int, beside: "House | None", name: str, graph: FakeGraph, warm_mb: int) -> None:
         self.graph = graph
         self.timers = Timers()
         self.clock = Clock() if beside is None else beside.clock
         self.store = MemoryStore(self.clock.now_us) if beside is None else beside.store
-        limits = SessionLimits(maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S)
+        limits = SessionLimits(
+            maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S, warm_mb=warm_mb
+        )
         identity, admission = NodeIdentity(node=name, host=name), AdmissionSettings(longest_queue=0)
         costs = Seats(identity, admission, seats, {}, dict, {})
         self.node = Node(
@@ -127,11 +129,16 @@ class Transport:
 
 @asynccontextmanager
 async def house(
-    seats: int = 2, queue: int = 256, beside: House | None = None, name: str = "house", graph: FakeGraph | None = None
+    seats: int = 2,
+    queue: int = 256,
+    beside: House | None = None,
+    name: str = "house",
+    graph: FakeGraph | None = None,
+    warm_mb: int = 64,
 ) -> AsyncGenerator[House]:
     """Afterwards nothing of any session is left here. `beside`: another node, with which it shares the store."""
     before = asyncio.all_tasks()
-    made = House(seats, queue, beside, name, graph or FakeGraph())
+    made = House(seats, queue, beside, name, graph or FakeGraph(), warm_mb)
     async with made.node.running(), made.ownership.running(), made.sessions:
         made.node.set(ready=True)
         await settle()
