@@ -3,15 +3,20 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from fakes.clock import Clock
 from fakes.faulty_store import Fault, FaultyStore
+from fakes.redis_server import running_redis
+from fakes.session_stores import one_server
+from fakes.whole_store import in_redis
 from sessions.billing import ACCOUNT_S, UNTOLD, Billing
-from sessions.store.interface import Fenced
+from sessions.store.interface import Fenced, Store
 from sessions.store.memory import MemoryStore
 from sessions.store.records import Fence
+from sessions.store.url import parse
 from sessions.usage import UsageMeter
 
 EVERY_S = 3.0
@@ -156,3 +161,26 @@ async def test_everything_is_told_before_the_server_has_ended() -> None:
     async with made.billing.running():
         made.billing.add("acme", {"requests": 1})
     assert await made.bill() == {"requests": 1}
+
+
+async def test_a_store_without_its_data_is_told_all_that_goes_on(tmp_path: Path) -> None:
+    async with running_redis(tmp_path) as server, in_redis(server.url) as timed:
+        billing, running = Billing(timed.store, EVERY_S, lambda: 0.0), Running()
+        async with billing.running():
+            billing.follow("acme", "sess_1", running.meter, running.write)
+            running.meter.add("audio_in_s", 2.0)
+            billing.add("acme", {"requests": 3})
+            await told(timed.store, {"requests": 3})
+            wire = one_server(parse(server.url).places[0])
+            await wire.ask("FLUSHALL")
+            await wire.close()
+            running.meter.add("audio_in_s", 1.0)
+            await billing.close("sess_1")
+            billing.add("acme", {"requests": 1})
+            await told(timed.store, {"audio_in_s": 3.0, "requests": 4})
+
+
+async def told(store: Store, bill: Mapping[str, float]) -> None:
+    async with asyncio.timeout(5):
+        while (await store.bills()).get("acme") != bill:
+            pass
