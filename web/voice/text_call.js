@@ -12,6 +12,7 @@ const PATH = "/v1/realtime";
 const MODEL = "antiphon-voice";
 const OPEN_WITHIN_MS = 4_000; // of an attempt to come back
 const GOODBYE = 1000;
+const NO_SEAT = [1008, 1013]; // none of those that this key may have, none at all
 const CLOSED = { 1012: "server_stopped", 1013: "full", 4409: "superseded" };
 
 export class TextCall {
@@ -75,7 +76,7 @@ export class TextCall {
       });
       this.#socket.addEventListener("close", ({ code }) => {
         clearTimeout(timer);
-        if (!open) reject(new Problem(code === 1013 ? "full" : "text_refused"));
+        if (!open) reject(new Problem(NO_SEAT.includes(code) ? "full" : "text_refused"));
         else if (!this.#over) this.#on.lost(new Problem(CLOSED[code] ?? "lost"));
         this.#over = true;
       });
