@@ -69,15 +69,21 @@ def serving_echoes(folder: Path, store: str = "memory://") -> Serve:
     """Servers whose deployment and log lie in `folder`."""
     file = folder / "echoes.yaml"
     file.write_text(DEPLOYMENT.format(folder=folder, store=store))
+    return serving(file)
+
+
+def serving(file: Path) -> Serve:
+    """Servers of this deployment. Their log lies beside it."""
 
     @asynccontextmanager
     async def run(*options: str) -> AsyncGenerator[Served]:
         command = (sys.executable, "-m", "realtime.cli", "serve", "--port", "0", "--deployment", str(file), *options)
-        with (folder / "log").open("w") as log:
+        log = file.parent / "log"
+        with log.open("w") as said:
             process = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, stderr=log, env=os.environ | {"PYTHONPATH": "tests"}
+                *command, stdout=asyncio.subprocess.PIPE, stderr=said, env=os.environ | {"PYTHONPATH": "tests"}
             )
-        served = Served(process, folder / "log")
+        served = Served(process, log)
         try:
             served.url = (await served.until(r"listening on (\S+)"))[1]
             yield served
