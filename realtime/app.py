@@ -11,6 +11,7 @@ from realtime import admin, health, pages, rest
 from realtime.admitting import run_node
 from realtime.billed import run_billing
 from realtime.context import CONTEXT, AppContext
+from realtime.draining import run_draining
 from realtime.errors import funnel, mark_started
 from realtime.forwarded import CALLER
 from realtime.guard import guard
@@ -49,7 +50,7 @@ def build_app(context: AppContext) -> web.Application:
             *admin.routes(),
         ]
     )
-    app.cleanup_ctx.extend((run_node, run_billing, endpoint.run_sessions, calls.run_calls))
+    app.cleanup_ctx.extend((run_node, run_billing, endpoint.run_sessions, calls.run_calls, run_draining))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 

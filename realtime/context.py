@@ -53,6 +53,8 @@ class AppContext:
     credentials: Credentials
     failed_attempts: FailedAttempts = field(default_factory=FailedAttempts)
     turn: Turn | None = None
+    keeps_sessions: bool = False
+    """They outlive this process: the store is a shared one."""
     call_prefix: str = "rtc"
     """Of the ids of its calls; behind a front it names the node."""
 

@@ -10,6 +10,8 @@ class Drain:
 
     def __init__(self) -> None:
         self._begun = asyncio.Event()
+        self._open = asyncio.Event()
+        self._open.set()
         self._stopping = asyncio.Event()
         self._working = 0
         self._idle = asyncio.Event()
@@ -17,14 +19,16 @@ class Drain:
 
     def begin(self) -> None:
         self._begun.set()
+        self._open.clear()
 
     def undo(self) -> None:
         """The server takes sessions again, unless it is stopping."""
         if not self._stopping.is_set():
             self._begun.clear()
+            self._open.set()
 
     def stop(self) -> None:
-        self._begun.set()
+        self.begin()
         self._stopping.set()
 
     @property
@@ -34,6 +38,9 @@ class Drain:
     async def wait(self) -> None:
         """Until it has begun."""
         await self._begun.wait()
+
+    async def undone(self) -> None:
+        await self._open.wait()
 
     async def until_stopping(self) -> None:
         await self._stopping.wait()

@@ -6,7 +6,7 @@ import gc
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import uvloop
@@ -36,6 +36,7 @@ from realtime.progress import Progress
 from realtime.settings import ServerSettings
 from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
+from realtime.together import beside, together
 from realtime.webrtc.turn import configured_turn
 from sessions.billing import Billing
 from sessions.node import RENEWALS_IN_A_LEASE
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 
 FORCED_EXIT_CODE = 130
 SWITCHING_PROTOCOLS = 101
+LAST_WORDS_S = 2.0
+"""What a session takes to be written down, and its client to be told."""
 PHONEME_MODELS = {"piper_talker", "kokoro"}
 """These speak by way of the program espeak-ng."""
 
@@ -162,6 +165,7 @@ class Gateway:
             faults=self._runtime.faults,
             credentials=credentials_of(deployment, api_key, store if deployment.store.is_shared else None),
             turn=configured_turn(deployment.server.webrtc.turn),
+            keeps_sessions=deployment.store.is_shared,
             call_prefix=place.call_prefix,
             **talks._asdict(),
         )
@@ -188,7 +192,7 @@ class Gateway:
             access_log=None,  # its lines would show query strings, and tokens travel there
         )
         watching = watch_lag(self._metrics.loop_lag, self._is_busy)
-        async with self._media, self._call_media, self._runtime.running(), _beside(watching):
+        async with self._media, self._call_media, self._runtime.running(), beside(watching):
             await runner.setup()
             accepting = await listener.accept(runner)
             self._say(f"listening on {listener.url}")
@@ -202,10 +206,11 @@ class Gateway:
             await runner.cleanup()
 
     async def _until_nobody_is_served(self) -> None:
-        """Or until they have had long enough."""
+        """Sessions go to other nodes, or rest in the store; requests come to their end. Or they have had long enough."""
+        limit_s = self.context.settings.drain_s
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.context.settings.drain_s):
-                await self.context.drain.until_idle()
+            async with asyncio.timeout(limit_s + LAST_WORDS_S):
+                await together(self.context.voice_sessions.drain(limit_s), self.context.drain.until_idle())
 
     def _heed(self, order: Order) -> None:
         """An operator's word about the whole node."""
@@ -238,17 +243,6 @@ class Gateway:
             for _ in range(worker.starts - self._starts.get(worker.worker, 1)):
                 self._metrics.worker_restarted(worker.worker)
             self._starts[worker.worker] = max(1, worker.starts)
-
-
-@contextlib.asynccontextmanager
-async def _beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    """`work` goes on while the block runs; when it fails, so does the block."""
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(work)
-        try:
-            yield
-        finally:
-            task.cancel()
 
 
 async def _end_with_this(_request: web.Request, response: web.StreamResponse) -> None:

@@ -1,7 +1,8 @@
 """Coroutines side by side that fail as one."""
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import AsyncGenerator, Coroutine
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -31,3 +32,14 @@ async def unless(work: Coroutine[object, object, T], *ends: Coroutine[object, ob
     except ExceptionGroup as failures:
         first: Exception = failures.exceptions[0]
         raise first from None
+
+
+@contextlib.asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """`work` goes on while the block runs; when it fails, so does the block."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()

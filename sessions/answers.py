@@ -59,6 +59,11 @@ class Answers:
         """The agent is answering in the conversation, or what it has answered is still being played."""
         return self._running() is not None or self._state.playout.has_floor
 
+    @property
+    def busy(self) -> bool:
+        """Something is being answered, or played."""
+        return self.has_floor or bool(self._out_of_band)
+
     def said(self, item_id: str, start_ms: float, end_ms: float) -> str:
         """The words in this stretch of the item's sound, also while it is being written."""
         if self._live is not None and self._live.item.id == item_id:

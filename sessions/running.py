@@ -90,6 +90,11 @@ class Running:
         await self._ready.wait()
 
     @property
+    def is_between_turns(self) -> bool:
+        """Or over."""
+        return self.is_ending or self.session.is_between_turns
+
+    @property
     def is_ending(self) -> bool:
         return self._ending.is_set()
 

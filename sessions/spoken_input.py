@@ -57,6 +57,11 @@ class SpokenInput:
             await self._idle.heard(heard, in_turn=self._flow.in_turn, spoken=turn is not None and turn.confirmed.is_set())
             self._flow.forget_silence(heard, self._idle.needs(heard))
 
+    @property
+    def in_turn(self) -> bool:
+        """The user may be speaking, or an answer is due to them."""
+        return self._flow.in_turn
+
     def forget_answer(self) -> None:
         """None is to follow what the user has said until now."""
         self._flow.forget_answer()

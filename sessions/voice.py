@@ -112,6 +112,11 @@ class VoiceSession:
     def ended(self) -> bool:
         return self._state.events.closed
 
+    @property
+    def is_between_turns(self) -> bool:
+        """Nobody is saying anything, and nothing that was said waits for an answer."""
+        return not (self._answers.busy or self._input.in_turn)
+
     async def __aenter__(self) -> "VoiceSession":
         await self._state.open()
         await self._state.emit(*self._beginning)

@@ -19,6 +19,7 @@ from sessions.attached import Attached, Dismissal
 from sessions.billing import Billing
 from sessions.client_results import ClientResults
 from sessions.conversation import Sound
+from sessions.draining import put_down_between_turns
 from sessions.identity import LOCAL, Principal
 from sessions.life import CallLater, Life
 from sessions.node import SeatTaken
@@ -196,6 +197,11 @@ class VoiceSessions:
         """It rests in the store, for this node or another one. Nothing happens when it is not here."""
         if (running := self._running.get(session_id)) is not None:
             await running.put_down(why)
+
+    async def drain(self, limit_s: float) -> None:
+        """Returns when none is here any more. Each is put down between two turns, or in the middle of one after `limit_s`."""
+        leaving = (put_down_between_turns(each, limit_s, self._clock, self._sleep) for each in self._running.values())
+        await asyncio.gather(*leaving)
 
     async def delete(self, session_id: str) -> bool:
         """Nothing is left of it anywhere. False: there was none. Raises StoreDown."""

@@ -70,7 +70,7 @@ class Connection:
         ended = Ended()
         try:
             async with asyncio.TaskGroup() as tasks:
-                for work in (self._read(), self._obey(), self._tell(), self._leave_with_server(), self._until_dismissed()):
+                for work in (self._read(), self._obey(), self._tell(), self._announce_drain(), self._until_dismissed()):
                     tasks.create_task(work)
         except* Ended as group:
             ended = next(end for end in group.exceptions if isinstance(end, Ended))
@@ -195,6 +195,9 @@ class Connection:
     async def _until_dismissed(self) -> NoReturn:
         """Nothing waits for a client that may be long gone, least of all whoever has taken over."""
         await self._attached.dismissed.wait()
+        if self._attached.why is Dismissal.MOVED and self._context.drain.begun and not self._context.keeps_sessions:
+            message = "the server is stopping, and its sessions with it; connect again"
+            raise Ended(WSCloseCode.SERVICE_RESTART, message, last_word="server_draining", last_type=SERVER)
         raise _dismissed(self._attached.why)
 
     async def _say_last(self, ended: Ended) -> None:
@@ -218,11 +221,12 @@ class Connection:
             case _:
                 pass
 
-    async def _leave_with_server(self) -> NoReturn:
+    async def _announce_drain(self) -> None:
+        """The session is put down when nobody is saying anything, and then its client is dismissed."""
         await self._context.drain.wait()
-        limit_s = self._context.settings.shutdown_s
-        message = f"the server stops within {limit_s:g} s; connect again"
-        raise Ended(WSCloseCode.SERVICE_RESTART, message, last_word="server_draining", last_type=SERVER)
+        limit_s = self._context.settings.drain_s
+        message = f"the server is stopping: this connection ends after what is being said, at latest in {limit_s:g} s"
+        await self.say(server_events.Error(error=ErrorBody(message=message, type=SERVER, code="server_draining")))
 
     async def _refuse(self, refused: Refusal, event_id: str | None) -> None:
         body = refused.body
@@ -247,7 +251,7 @@ def _dismissed(why: Dismissal) -> Ended:
         case Dismissal.SUPERSEDED:
             return Ended(SUPERSEDED, "a newer connection has taken this session over", last_word="superseded")
         case Dismissal.MOVED:
-            message = "the session goes on elsewhere; come back with its resume token"
+            message = "the server has put this session down; come back to it with its resume token"
             return Ended(WSCloseCode.SERVICE_RESTART, message, last_word="session_moved", last_type=SERVER)
         case Dismissal.EXPIRED:
             message = "the session has reached the end of its life; open a new one"

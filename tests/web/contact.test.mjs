@@ -139,6 +139,17 @@ test("a server that says that it stops is not asked again", async () => {
   assert.deepEqual([told.at(-1)[1].code, Line.all.length], ["server_stopped", 1]);
 });
 
+test("a server that stops and has put the conversation down is asked for it again", async () => {
+  const { line } = await talking();
+  line.err("server_draining");
+  line.err("session_moved");
+  line.on.lost(new Problem("server_stopped"));
+  await settled();
+  Line.all[1].up();
+  await until(() => names().includes("reconnected"));
+  assert.ok(!names().includes("ended"));
+});
+
 test("without a token a lost line is the end", async () => {
   const { opening } = await open();
   Line.all[0].up();

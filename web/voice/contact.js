@@ -9,6 +9,7 @@ import { Problem } from "./words.js";
 
 // Errors with which the server says why it is about to end the connection.
 const LAST_WORDS = { server_draining: "server_stopped", superseded: "superseded" };
+const MOVED = "session_moved"; // after all the conversation goes on, elsewhere
 
 export class Contact {
   #dial;
@@ -101,6 +102,7 @@ export class Contact {
 
   #hear(line, event) {
     if (this.#over || (line !== this.#line && line !== this.#next)) return;
+    if (event.type === "error" && event.error.code === MOVED) return this.#moved(line);
     if (event.type === "error" && Object.hasOwn(LAST_WORDS, event.error.code)) return this.#lastWords(line, event.error.code);
     if (event.session !== undefined && event.resume) this.#ticket.keep(event.resume, this.#transport, Date.now());
     this.#on.event(event);
@@ -111,6 +113,10 @@ export class Contact {
     if (line !== this.#line || this.#reconnecting) return;
     this.#lastWord = new Problem(LAST_WORDS[code]);
     if (code === "superseded") this.#fail(this.#lastWord);
+  }
+
+  #moved(line) {
+    if (line === this.#line) this.#lastWord = null;
   }
 
   #lost(line, problem, stillS) {
