@@ -14,6 +14,9 @@ from sessions.store.records import Admitted, Announcement, Ask, Priority, Resour
 from sessions.store.redis_admission import RedisAdmission
 from sessions.store.url import parse
 
+PATIENCE_S = 30.0
+"""A busy machine is no failure."""
+
 
 class TimedAdmission:
     def __init__(self, store: AdmissionStore, time: StoreTime, connection: StoreConnection | None) -> None:
@@ -35,7 +38,7 @@ def in_memory(settle_s: float = 0.0) -> TimedAdmission:
 @asynccontextmanager
 async def in_redis(url: str, settle_s: float = 0.0) -> AsyncGenerator[TimedAdmission]:
     """A new store: call it once before time passes."""
-    async with connected(parse(url), library(CLOCK_LUA)) as connection:
+    async with connected(parse(url), library(CLOCK_LUA), PATIENCE_S) as connection:
         timed = TimedAdmission(RedisAdmission(connection, settle_s), StoreTime(), connection)
         await timed.pass_time(0)
         yield timed
