@@ -27,6 +27,7 @@ stages:
 voices:
   tone: {{output: narration}}
 session: {{maximum_sessions: {sessions}}}
+admission: {{state_mb: 1000000, longest_queue: 1000}}
 server: {{log_level: info}}
 """
 
