@@ -51,6 +51,7 @@ async def test_two_who_wait_are_let_in_one_after_the_other_by_voice_and_by_text(
         assert (await edge.store.census()).waiting == 0
 
 
+@pytest.mark.full
 async def test_who_stops_waiting_leaves_the_line(browse: Browse, media: MediaClient) -> None:
     context = await browse()
     settings = AdmissionSettings(place_s=3)
