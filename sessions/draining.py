@@ -19,7 +19,7 @@ class PutDown(Protocol):
 async def put_down_between_turns(
     running: PutDown, limit_s: float, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]
 ) -> None:
-    """Or in the middle of one, after `limit_s`. Its client has a moment to hear of it before. `clock` is monotonic, in seconds."""
+    """Or in the middle of one, after `limit_s`. Its client hears of it a moment before. `clock` is monotonic, in seconds."""
     until = clock() + limit_s
     await sleep(LOOK_S)
     while not running.is_between_turns and clock() < until:

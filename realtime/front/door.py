@@ -16,6 +16,8 @@ HEAD_LIMIT_S = 10.0
 """From its beginning a connection has so long to say what it wants, handshake included."""
 MOST_UNDECIDED = 1_024
 """Connections that have not said yet what they want. Policy: the oldest leaves for a new one."""
+TRIES = 3
+"""Nodes that a connection is given to: one may have died a moment ago."""
 FULL_PAUSE_S = 0.2
 """Between two tries to accept when the process is out of descriptors."""
 FULL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
@@ -89,7 +91,7 @@ class Door:
         try:
             async with asyncio.timeout(self._head_limit_s):
                 head = await peek_head(accepted)
-            self._give(await self._choose(wanted(head)), accepted, None)
+            await self._give(wanted(head), accepted, None)
         except BaseException:
             accepted.close()
             raise
@@ -104,7 +106,7 @@ class Door:
                 head = await client.whole_head()
             ours, theirs = socket.socketpair()
             try:
-                self._give(await self._choose(wanted(head)), theirs, end)
+                await self._give(wanted(head), theirs, end)
                 await joined(client, ours)
             except BaseException:
                 ours.close()
@@ -115,13 +117,15 @@ class Door:
                 client.close()
             raise
 
-    def _give(self, taker: Taker, connection: socket.socket, end: End | None) -> None:
+    async def _give(self, what: Wanted, connection: socket.socket, end: End | None) -> None:
         """Raises OSError."""
-        try:
-            taker.take(connection, end)
-        except OSError as lost:
-            log.warning("a node takes no connection: %s", lost)
-            self._refuse.take(connection, end)
+        for _ in range(TRIES):
+            taker = await self._choose(what)
+            try:
+                return taker.take(connection, end)
+            except OSError as lost:
+                log.warning("a node takes no connection: %s", lost)
+        return self._refuse.take(connection, end)
 
 
 def _address(name: tuple[str, int]) -> str:

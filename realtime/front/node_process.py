@@ -36,7 +36,9 @@ class NodeProcess:
         self._now = loop.time
         self._heard_at = loop.time()
         self._handed = 0
-        self._channel = Channel(end, self._heard, lambda: None)
+        self._deaf = False
+        """It took nothing, or its channel has ended, since it said something last."""
+        self._channel = Channel(end, self._heard, self._hung_up)
         self._look: asyncio.TimerHandle = loop.call_later(SILENT_S, self._look_whether_it_speaks)
 
     @classmethod
@@ -66,7 +68,7 @@ class NodeProcess:
 
     @property
     def is_there(self) -> bool:
-        return self._process.returncode is None and self._now() - self._heard_at < SILENT_S
+        return not self._deaf and self._now() - self._heard_at < SILENT_S
 
     @property
     def is_ready(self) -> bool:
@@ -78,7 +80,11 @@ class NodeProcess:
 
     def take(self, connection: socket.socket, end: End | None) -> None:
         """Passes the connection on; it is closed here. Raises OSError when the node takes none, and then it stays open."""
-        self._channel.send(encoder.encode(Handed(end)), connection)
+        try:
+            self._channel.send(encoder.encode(Handed(end)), connection)
+        except OSError:
+            self._deaf = True
+            raise
         connection.close()
         self._handed += 1
 
@@ -109,8 +115,15 @@ class NodeProcess:
         self._heard_at = self._now()
         self.status = status_decoder.decode(message)
         self._handed = 0
+        self._deaf = False
         if not was_there or self.status != before:
             self._on_change()
+
+    def _hung_up(self) -> None:
+        """It is dying; its exit status is there a moment later."""
+        self._deaf = True
+        self.kill()
+        self._on_change()
 
     def _look_whether_it_speaks(self) -> None:
         silent_s = self._now() - self._heard_at

@@ -1,6 +1,9 @@
 """Two nodes with the quick voice: who drains lets everybody finish, and their sessions go on at the other node."""
 
 import asyncio
+import os
+import signal
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +16,13 @@ from bench.fast_server import DEPLOYMENT
 from fakes.redis_server import running_redis
 from fakes.served import serving
 from realtime.front.control import ask, control_path
-from realtime.front.messages import Drain, Restart
+from realtime.front.messages import Drain, Look, Restart
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(120)]
 SENTENCES = 8
 """Of an answer: over two seconds of writing."""
+BACK_WITHIN_S = 3.0
+"""On a busy machine; `bench resume` measures it."""
 
 
 class Client:
@@ -44,12 +49,13 @@ class Client:
         await self.socket.send_json({"type": "response.create", "response": {"output_modalities": ["text"]}})
         await self.until("response.output_text.delta")
 
-    async def until(self, kind: str) -> dict[str, Any]:
+    async def until(self, kind: str, count: int = 1) -> dict[str, Any]:
+        """The one of this kind that is so many-th on this connection."""
         async with asyncio.timeout(20):
-            while not (found := [event for event in self.told if event["type"] == kind]):
+            while len(found := [event for event in self.told if event["type"] == kind]) < count:
                 self.news.clear()
                 await self.news.wait()
-        return found[0]
+        return found[count - 1]
 
     def errors(self) -> list[str]:
         return [event["error"]["code"] for event in self.told if event["type"] == "error"]
@@ -106,3 +112,32 @@ async def test_a_rolling_restart_cuts_nobody_off_and_everybody_goes_on(tmp_path:
             assert (await client.until("response.done"))["response"]["status"] == "completed"
             await client.socket.close()
             await client.reading
+
+
+async def test_who_talked_to_a_node_that_is_killed_goes_on_at_the_other_at_once(tmp_path: Path) -> None:
+    async with server(tmp_path) as url, aiohttp.ClientSession() as http:
+        client = Client(url, http)
+        await client.open()
+        await client.ask()
+        os.kill(await node_with_a_session(url), signal.SIGKILL)
+        await client.reading
+        assert client.socket.close_code == 1006
+        began = time.monotonic()
+        back = Client(url, http)
+        await back.open(client.token)
+        assert time.monotonic() - began < BACK_WITHIN_S
+        assert back.session_id == client.session_id
+        assert (await back.until("response.done"))["response"]["status"] == "cancelled"  # the one that was cut off
+        await back.ask()
+        assert (await back.until("response.done", 2))["response"]["status"] == "completed"
+        await back.socket.close()
+        await back.reading
+
+
+async def node_with_a_session(url: str) -> int:
+    """Its process, once it has told that it has one."""
+    while True:
+        async for answer in ask(control_path(int(url.rpartition(":")[2])), Look()):
+            for node in answer.nodes:
+                if node.sessions:
+                    return node.pid
