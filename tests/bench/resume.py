@@ -133,15 +133,18 @@ async def at_two_nodes(here: Place, plan: Plan, tally: Tally) -> dict[str, Any]:
 async def same_node(here: Place, clients: Sequence[FaithfulClient], times: int) -> list[float]:
     """One client after the other, while all are being answered."""
     taken: list[float] = []
+
+    async def breaks_off(client: FaithfulClient) -> None:
+        await client.ask()
+        await client.hears(1 + clients.index(client))
+        broken_at = time.monotonic()
+        await client.drop()
+        await client.come_back(here.nodes.url)
+        taken.append(since_ms(client, broken_at))
+        await client.all_answered()
+
     for _ in range(times):
-        await side_by_side(clients, FaithfulClient.ask)
-        for client in clients:
-            await client.hears(1)
-            broken_at = time.monotonic()
-            await client.drop()
-            await client.come_back(here.nodes.url)
-            taken.append(since_ms(client, broken_at))
-        await side_by_side(clients, FaithfulClient.all_answered)
+        await side_by_side(clients, breaks_off)
     return taken
 
 

@@ -22,12 +22,20 @@ class Heard:
         self.texts: dict[str, str] = {}
         self.lost = self.duplicated = self.foreign = self.answers = 0
         self.last_seq = 0
+        self.items = 0
+        """Of the conversation, that are whole."""
         self._name = name
         self._ids: set[str] = set()
+        self._under_way: set[str] = set()
 
     @property
     def words(self) -> int:
         return sum(len(text.split()) for text in self.texts.values())
+
+    @property
+    def is_answered(self) -> bool:
+        """No answer is under way."""
+        return not self._under_way
 
     def hear(self, event: Event) -> None:
         if event["event_id"] in self._ids:
@@ -39,8 +47,13 @@ class Heard:
                 self._add(event["item_id"], event["delta"])
             case "response.output_text.done":
                 self._compare(event["item_id"], event["text"])
+            case "response.created":
+                self._under_way.add(event["response"]["id"])
             case "response.done":
+                self._under_way.discard(event["response"]["id"])
                 self.answers += 1
+            case "conversation.item.done":
+                self.items += 1
             case _:
                 pass
 
@@ -64,7 +77,7 @@ class FaithfulClient:
         self.http = http
         self.heard = Heard(name)
         self.session_id = ""
-        self.resyncs = 0
+        self.resyncs = self.connections = 0
         self.broken_at = self.first_event_at = self.known_at = 0.0
         """By time.monotonic: the end of a connection; of the newest, when its session was there, or it was told its place in the
         waiting room."""
@@ -75,6 +88,10 @@ class FaithfulClient:
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._reading: asyncio.Task[None] | None = None
 
+    @property
+    def is_broken(self) -> bool:
+        return self._reading is not None and self._reading.done()
+
     async def connect(self, url: str) -> None:
         """The session is there: a new one, or this client's. Raises aiohttp.ClientError, and ConnectionError when the server
         hangs up."""
@@ -84,7 +101,9 @@ class FaithfulClient:
         self.session_id = created["session"]["id"]
         self._token = created["resume"]["token"]
         self.resyncs += "resync" in created
+        self.connections += 1
         self._reading = asyncio.create_task(self._read(self._socket))
+        self._reading.add_done_callback(lambda _: self._happened.set())
 
     async def come_back(self, url: str, longest_s: float = 30.0) -> None:
         """Tries until it is let in."""
@@ -96,10 +115,11 @@ class FaithfulClient:
                     await asyncio.sleep(AGAIN_S)
 
     async def introduce(self) -> None:
-        """It wants text, and says its name."""
+        """It wants text, and says its name. Returns when the session has that."""
         await self._send({"type": "session.update", "session": {"type": "realtime", "output_modalities": ["text"]}})
         part = {"type": "input_text", "text": self._name}
         await self._send({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [part]}})
+        await self.until(lambda: self.heard.items > 0)
 
     async def ask(self) -> None:
         self._asked += 1
