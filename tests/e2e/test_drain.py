@@ -74,7 +74,7 @@ async def server(folder: Path) -> AsyncGenerator[str]:
     async with running_redis(folder / "redis") as redis:
         file = folder / "fast.yaml"
         written = DEPLOYMENT.format(folder=folder, sentences=SENTENCES, priority="false", patience_s=60.0, connect_s=10.0)
-        file.write_text(f'{written}\nstore: {{url: "{redis.url}"}}\n')
+        file.write_text(f'{written}\nstore: {{url: "{redis.url}", settle_s: 0}}\n')
         async with serving(file)("--nodes", "2") as served:
             await served.until(r"ready after \d")
             yield served.url

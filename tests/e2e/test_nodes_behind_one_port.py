@@ -50,7 +50,8 @@ class Nodes:
         """So many sessions, each with its `session.created` read."""
         opened = [await self.http.ws_connect(f"{self.url}/v1/realtime") for _ in range(count)]
         for socket in opened:
-            assert (await socket.receive_json())["type"] == "session.created"
+            told = await socket.receive_json()
+            assert told["type"] == "session.created", told
         return opened
 
 

@@ -15,7 +15,7 @@ import aiohttp
 
 DEPLOYMENT = """
 pipeline: fakes.pipelines:ECHOES
-store: {{url: "{store}"}}
+store: {{url: "{store}", settle_s: 0}}
 workers:
   one: {{stages: [first, second]}}
 stages:
