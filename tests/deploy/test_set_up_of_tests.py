@@ -13,13 +13,16 @@ NO_COTURN = pytest.mark.skipif(
 NO_NGINX = pytest.mark.skipif(
     Path("/usr/sbin/nginx").exists(), reason="this machine has an nginx of its own, which is looked for"
 )
+NO_REDIS = pytest.mark.skipif(
+    Path("/usr/bin/redis-server").exists(), reason="this machine has a Redis of its own, which is looked for"
+)
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """With a browser and a proxy."""
+    """With a browser, a proxy and a Redis."""
     machine = Machine(tmp_path)
-    for name in ("chromium", "nginx", "turnserver"):
+    for name in ("chromium", "nginx", "redis-server", "turnserver"):
         machine.command(name, "#!/bin/bash\n")
     return machine
 
@@ -59,6 +62,24 @@ def test_nginx_is_unpacked_and_not_installed(machine: Machine) -> None:
     assert machine.set_up_tests()[0] == 0
     assert machine.calls() == ["weights"]
     assert [path.name for path in (machine.project / ".venv").glob("nginx*")] == ["nginx"]
+
+
+@NO_REDIS
+def test_redis_is_unpacked_with_its_libraries(machine: Machine) -> None:
+    (machine.commands / "redis-server").unlink()
+    machine.command(
+        "apt-get",
+        '#!/bin/bash\necho "apt-get $*" >>"$CALLS"\n'
+        'case $1 in --simulate) echo "Inst liblzf1 (3)"; echo "Inst redis-server (7)" ;; *) touch redis.deb ;; esac\n',
+    )
+    machine.command(
+        "dpkg-deb",
+        '#!/bin/bash\nmkdir -p "$3/usr/bin" && touch "$3/usr/bin/redis-server" && chmod +x "$3/usr/bin/redis-server"\n',
+    )
+    assert machine.set_up_tests()[0] == 0
+    assert "apt-get download liblzf1 redis-server" in machine.calls()
+    assert machine.set_up_tests()[0] == 0
+    assert machine.calls() == ["weights"]
 
 
 @NO_NGINX

@@ -163,7 +163,7 @@ async def test_a_server_that_stops_does_not_wait_for_an_answer(edge: Edge, gathe
 async def test_nobody_comes_back_for_a_client_that_has_gone_already(edge: Edge) -> None:
     async with edge.connect() as client, RtcClient() as gone:
         back = Return(client.seen[0]["resume"]["token"], SessionPatch())
-        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), back, LOCAL, held=False)
+        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), back, LOCAL, held=False, place=None)
         call.answer.cancel()
         await call.run()
         await alive(client)
@@ -173,7 +173,9 @@ async def test_a_client_that_goes_just_when_it_is_answered_leaves_no_trace(
     edge: Edge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with RtcClient() as gone:
-        call = Call(edge.context, "rtc_1", read_offer(await gone.offer()), default_session(edge.context), LOCAL, held=False)
+        call = Call(
+            edge.context, "rtc_1", read_offer(await gone.offer()), default_session(edge.context), LOCAL, held=False, place=None
+        )
         answer = Peer.answer
 
         async def answer_too_late(peer: Peer, offer: Offer) -> str:
