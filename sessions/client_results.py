@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
+from sessions.store.interface import StoreDown
 from sessions.store.session_limits import MOST_RESULTS, RESULT_WINDOW_S
 
 Lookup = Callable[[str], Awaitable[bytes | None]]
@@ -26,7 +27,10 @@ class ClientResults:
             return result if now - kept_at < RESULT_WINDOW_S else None
         if self._lookup is None or now - self._began_at >= RESULT_WINDOW_S:
             return None
-        return await self._lookup(event_id)
+        try:
+            return await self._lookup(event_id)
+        except StoreDown:
+            return None  # better done twice than not at all
 
     def keep(self, event_id: str, result: bytes) -> None:
         self._results[event_id] = (self._clock(), result)

@@ -10,7 +10,7 @@ from sessions.notes import notes_of
 from sessions.ownership import Hold, Ownership
 from sessions.resync import told
 from sessions.snapshots import Snapshots
-from sessions.store.interface import StoreDown
+from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
 from sessions.teller import Bearer, Said, Teller
 from sessions.unfinished import UnfinishedAnswers
@@ -70,8 +70,8 @@ class Outgoing:
         try:
             await self.journal.settled()
             missed = await self._ownership.missed(self._hold, last_seq)
-        except StoreDown as down:
-            log.warning("session %s: %s", self._hold.session_id, down)
+        except (StoreDown, Fenced, UnknownSession) as failure:
+            log.warning("session %s: what its client has missed is not known: %s", self._hold.session_id, failure)
             return None
         if not missed.complete or last_seq > self.teller.seq:
             return None

@@ -159,6 +159,12 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     tenants: dict[str, Retention] = {}
     """By tenant; goes before the kind's."""
 
+    @property
+    def longest_anywhere_s(self) -> float:
+        """No session lives longer, whosever it is."""
+        named = (each.longest_session_s for each in (*self.kinds.values(), *self.tenants.values()))
+        return max(self.longest_session_s, *(longest_s for longest_s in named if longest_s is not None), 0.0)
+
     def lifetime(self, kind: str, tenant: str, longest_session_s: float | None = None) -> Lifetime:
         """`longest_session_s` is what the key that opens it allows."""
         asked = (self.tenants.get(tenant, _ANY), self.kinds.get(kind, _ANY))

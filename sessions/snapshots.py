@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -97,6 +98,11 @@ class Snapshots:
         if self._directory is not None:
             await asyncio.to_thread((self._directory / _name(session_id)).unlink, missing_ok=True)
 
+    async def sweep(self, older_than_s: float) -> None:
+        """Deletes what is left of sessions that nobody came back to: no session lives so long."""
+        if self._directory is not None:
+            await asyncio.to_thread(_delete_before, self._directory, time.time() - older_than_s)
+
     async def _from_file(self, session_id: str) -> bytes:
         if self._directory is None:
             raise NotRestorable(f"the snapshot of {session_id} is in a directory, and this node has none")
@@ -122,6 +128,13 @@ class Snapshots:
 
 def _name(session_id: str) -> str:
     return f"{session_id}.snapshot"
+
+
+def _delete_before(directory: Path, time_s: float) -> None:
+    for file in directory.glob(_name("*")):
+        with contextlib.suppress(OSError):  # another node is quicker
+            if file.stat().st_mtime < time_s:
+                file.unlink()
 
 
 def _replace(file: Path, content: bytes) -> None:

@@ -124,6 +124,7 @@ class VoiceSessions:
         """Of the answers of sessions that are over."""
 
     async def __aenter__(self) -> "VoiceSessions":
+        await self._snapshots.sweep(self._limits.longest_anywhere_s)
         return self
 
     async def __aexit__(

@@ -95,6 +95,7 @@ def test_retention_is_the_tenants_then_the_kinds_then_everybodys() -> None:
     assert (other.grace_s, other.idle_s) == (30, 5)
     assert (robot.grace_s, robot.idle_s) == (60, None)
     assert limits.lifetime("voice", "acme", 10).longest_s == 10
+    assert limits.longest_anywhere_s == 1_000
     assert limits.lifetime("voice", "acme", 5_000).longest_s == 1_000
 
 

@@ -1,5 +1,6 @@
 """A snapshot is read where it may be read, and nowhere else; with the notes since, it is the conversation as it was told."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,16 @@ async def test_it_comes_back_as_it_was(tmp_path: Path, key: str | None, in_direc
         with pytest.raises(NotRestorable):
             await snapshots.read("sess_1", kept)
     await snapshots.forget("sess_1")
+
+
+async def test_what_is_older_than_any_session_is_deleted(tmp_path: Path) -> None:
+    snapshots = Snapshots("voice", str(tmp_path))
+    for session_id in ("old", "new"):
+        await snapshots.keep(session_id, SNAPSHOT)
+    os.utime(tmp_path / "old.snapshot", (0, 0))
+    await snapshots.sweep(3_600)
+    assert len(files(tmp_path)) == 1
+    assert await snapshots.read("new", await snapshots.keep("new", SNAPSHOT)) == SNAPSHOT
 
 
 async def test_another_key_another_session_another_model_or_none_reads_nothing() -> None:

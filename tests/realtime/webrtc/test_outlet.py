@@ -65,3 +65,15 @@ async def test_nobody_is_asked_while_there_is_nothing_to_hear() -> None:
     listener.outlet.playout = await playing(0)
     listener.spend(100)
     assert listener.asked == 0
+
+
+async def test_whoever_may_not_speak_for_a_session_sends_none_of_its_sound() -> None:
+    outlet = Listener(None).outlet
+    outlet.playout = playout = Playout(lambda _: None, lambda _: None, lambda: None)
+    playout.begin("resp_1", "item_1")
+    await playout.put("resp_1", b"sound")
+    muted = True
+    outlet.muted = lambda: muted
+    assert outlet.next() is None
+    muted = False
+    assert outlet.next() == b"sound"

@@ -1,0 +1,110 @@
+"""Two nodes and one session: the newest connection has it, wherever it is, and nobody else says anything for it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from fakes.edge import Edge, ServeEdge
+from sessions.store.memory import MemoryStore
+from strict_client import Event, StrictClient, alive
+
+
+@pytest_asyncio.fixture
+async def nodes(serve_edge: ServeEdge) -> list[Edge]:
+    store = MemoryStore(lambda: 1_700_000_000_000_000)
+    return [await serve_edge(store=store, name=name) for name in ("one", "other")]
+
+
+@asynccontextmanager
+async def back(node: Edge, created: Event) -> AsyncGenerator[tuple[StrictClient, Event]]:
+    async with node.socket(f"/v1/realtime?resume={created['resume']['token']}") as client:
+        yield client, await client.until("session.created")
+
+
+async def superseded(client: StrictClient) -> None:
+    assert (await client.error())["code"] == "superseded"
+    assert await client.closed() == 4409
+
+
+async def test_of_two_tabs_at_two_nodes_the_newest_wins_and_neither_fights(nodes: list[Edge]) -> None:
+    one, other = nodes
+    async with one.socket() as first:
+        created = await first.until("session.created")
+        async with back(other, created) as (second, again):
+            await superseded(first)
+            assert again["session"]["id"] == created["session"]["id"]
+            assert one.context.voice_sessions.sessions() == ()
+            await alive(second)
+            async with back(one, again) as (third, _):
+                await superseded(second)
+                await alive(third)
+    for node in nodes:
+        await node.idle()
+
+
+async def test_an_owner_that_was_taken_for_dead_says_nothing_more(nodes: list[Edge]) -> None:
+    one, other = nodes
+    async with one.socket() as first:
+        created = await first.until("session.created")
+        session_id = created["session"]["id"]
+        await one.context.store.disown(session_id, "one")
+        async with back(other, created) as (second, came):
+            await first.write("Is anybody there?")
+            await superseded(first)
+            assert "conversation.item.added" not in first.types()
+            await second.write("Yes.")
+            await second.until("conversation.item.done")
+            await second.socket.close(code=1001)
+        async with back(other, came) as (_, again):
+            (item,) = again["resync"]["items"]
+            assert item["content"][0]["text"] == "Yes."
+    assert one.context.voice_sessions.sessions() == ()
+
+
+async def test_the_configuration_goes_with_the_session(nodes: list[Edge]) -> None:
+    one, other = nodes
+    async with one.connect() as client:
+        created = client.seen[0]
+        wish = {"instructions": "Sing.", "tracing": "auto", "audio": {"output": {"format": {"type": "audio/pcmu"}}}}
+        await client.send("session.update", session=wish)
+        changed = await client.until("session.updated")
+        await client.socket.close(code=1001)
+    async with back(other, created) as (_, again):
+        assert again["session"] == changed["session"]
+
+
+async def test_what_was_deleted_nobody_comes_back_to(nodes: list[Edge]) -> None:
+    one, other = nodes
+    async with one.connect() as client:
+        created = client.seen[0]
+        await client.socket.close(code=1001)
+    await one.left_alone()
+    assert await one.context.voice_sessions.delete(created["session"]["id"])
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        async with back(other, created):
+            pass
+    assert refused.value.status == 404
+
+
+@pytest.mark.parametrize("last_seq", ["-1", "x", "1" * 16, "1.5"])
+async def test_a_number_that_is_none_is_refused_by_name(edge: Edge, last_seq: str) -> None:
+    async with edge.connect() as client:
+        token = client.seen[0]["resume"]["token"]
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            async with edge.socket(f"/v1/realtime?resume={token}&last_seq={last_seq}"):
+                pass
+        assert refused.value.status == 400
+        await alive(client)
+
+
+@pytest.mark.parametrize("last_seq", [99, 10**14])
+async def test_who_claims_to_have_more_than_was_said_is_told_anew(edge: Edge, last_seq: int) -> None:
+    async with edge.connect() as client:
+        token = client.seen[0]["resume"]["token"]
+        await client.socket.close(code=1001)
+    async with edge.socket(f"/v1/realtime?resume={token}&last_seq={last_seq}") as client:
+        assert "resync" in await client.until("session.created")
+        await alive(client)
