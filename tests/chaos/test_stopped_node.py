@@ -67,6 +67,9 @@ async def two_servers(folder: Path) -> AsyncGenerator[Place]:
         open_store(redis.url, LEASE_S) as store,
         aiohttp.ClientSession() as http,
     ):
+        first = await http.ws_connect(f"{two.url}/v1/realtime")  # waits until the new store has settled
+        await first.receive()
+        await first.close()
         yield Place(one, two, store, http)
 
 
