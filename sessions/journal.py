@@ -24,13 +24,13 @@ RETRY_S = 0.5
 class Journal:
     """One session's. `note` never waits; `run`, a task of the session, writes what has been noted, all at once: a group for each
     tick of the loop, or for each answer of the store. `write` is Ownership's; `snapshot` takes the session as it is when it is
-    called, and gives what the store is to have of it."""
+    called, and gives what the store is to have of it; None: it cannot be kept now."""
 
     def __init__(
         self,
         hold: Hold,
         write: Callable[[Hold, Write], Awaitable[None]],
-        snapshot: Callable[[], Awaitable[bytes]],
+        snapshot: Callable[[], Awaitable[bytes | None]],
         usage: UsageMeter,
         promised: int = 0,
     ) -> None:
@@ -140,12 +140,13 @@ class Journal:
         wants_snapshot, self._wants_snapshot = self._wants_snapshot, False
         self._number += 1
         number, promised, acknowledged, usage = self._number, self._promised, self._acknowledged, self._usage.totals
+        snapshot = await self._snapshot() if wants_snapshot else None
         return Write(
             number=number,
             events=events,
             promised=promised,
-            inputs=() if wants_snapshot else tuple(encoded(note) for note in notes),
-            snapshot=await self._snapshot() if wants_snapshot else None,
+            inputs=() if snapshot is not None else tuple(encoded(note) for note in notes),
+            snapshot=snapshot,
             results=results,
             acknowledged=acknowledged,
             usage=usage,

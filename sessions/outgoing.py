@@ -104,8 +104,13 @@ class Outgoing:
         while len(self._unsent) > MAX_UNSENT:
             self._unsent.popitem(last=False)
 
-    async def _snapshot(self) -> bytes:
+    async def _snapshot(self) -> bytes | None:
+        """None: the directory does not take it; what is in the store goes on being added to."""
         snapshot = self._session.snapshot(self._unfinished.answers, self.teller.state())
-        kept = await self._snapshots.keep(self._hold.session_id, snapshot)
+        try:
+            kept = await self._snapshots.keep(self._hold.session_id, snapshot)
+        except OSError as failure:
+            log.error("session %s: its snapshot cannot be written: %s", self._hold.session_id, failure)
+            return None
         self.snapshot_bytes = len(kept)
         return kept

@@ -41,8 +41,11 @@ class World:
         self.ownership = Ownership(self.store, "one", LEASE_S, self.clock, self.clock.sleep)
         self.usage = UsageMeter()
         self.snapshots = 0
+        self.is_full = False
 
-    async def snapshot(self) -> bytes:
+    async def snapshot(self) -> bytes | None:
+        if self.is_full:
+            return None
         self.snapshots += 1
         return f"snapshot {self.snapshots}".encode()
 
@@ -117,6 +120,16 @@ async def test_what_changes_the_session_is_kept_until_a_snapshot_takes_its_place
         await journal.settled()
         kept = await made.ownership.kept(made.hold)
         assert (kept.snapshot, kept.inputs) == (b"snapshot 1", ())
+
+
+async def test_when_a_snapshot_cannot_be_kept_the_notes_are() -> None:
+    async with world() as (made, journal):
+        made.is_full = True
+        journal.note((said(1),), [ItemDeleted("item_1")])
+        journal.keep_snapshot()
+        await journal.settled()
+        kept = await made.ownership.kept(made.hold)
+        assert (kept.snapshot, [decoded(each) for each in kept.inputs]) == (None, [ItemDeleted("item_1")])
 
 
 async def test_when_there_is_too_much_since_the_last_snapshot_another_one_is_taken() -> None:
