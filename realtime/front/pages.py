@@ -43,7 +43,7 @@ class Pages:
     @asynccontextmanager
     async def served(self) -> AsyncGenerator[Handover]:
         log_without_content()
-        app = web.Application(middlewares=[funnel, self._screen])
+        app = web.Application(middlewares=[_end_with_this, funnel, self._screen])
         app[ENDS] = Ends()
         app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)])
         app.add_routes([web.get("/metrics", self._metrics), web.route("*", "/{path:.*}", self._nobody)])
@@ -57,9 +57,7 @@ class Pages:
     @web.middleware
     async def _screen(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         screen(request, self._settings)
-        response = await handler(request)
-        response.force_close()  # the next request may be for a node
-        return response
+        return await handler(request)
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         return web.Response(text="OK")
@@ -77,3 +75,11 @@ class Pages:
 
     async def _nobody(self, _request: web.Request) -> web.Response:
         raise Refusal("no node is ready; try again soon", status=503, type=SERVER, code="not_ready", retry_after_s=RETRY_S)
+
+
+@web.middleware
+async def _end_with_this(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Around the funnel: the next request may be for a node, above all when this one was refused as none was ready."""
+    response = await handler(request)
+    response.force_close()
+    return response
