@@ -11,6 +11,21 @@ import secrets
 _TOKEN = re.compile(r"(?P<session>[A-Za-z0-9_-]{1,64})\.(?P<secret>[A-Za-z0-9_-]{1,128})")
 
 
+class ResumeRefused(Exception):
+    """Unknown session or wrong token; the two are not told apart."""
+
+    def __init__(self) -> None:
+        super().__init__("expected the resume token of a session that is still held, got another one; open a new session")
+
+
+class HeldElsewhere(Exception):
+    """Another node has the session and does not put it down. It may be gone: its lease ends."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("the session is still being held by another node of this server; try again in a moment")
+        self.retry_after_s = retry_after_s
+
+
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
 

@@ -29,7 +29,7 @@ from sessions.outgoing import Outgoing
 from sessions.ownership import Hold, Ownership
 from sessions.playout import Player
 from sessions.restoring import Restored
-from sessions.resume_tokens import hashed, new_secret, read_token
+from sessions.resume_tokens import HeldElsewhere, ResumeRefused, hashed, new_secret, read_token
 from sessions.running import Running
 from sessions.seats import VOICE
 from sessions.session_watch import Expiry, SessionWatch, Unwatched
@@ -54,21 +54,6 @@ FIRST_TRY_S = 0.02
 
 def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:20]}"
-
-
-class ResumeRefused(Exception):
-    """Unknown session or wrong token; the two are not told apart."""
-
-    def __init__(self) -> None:
-        super().__init__("expected the resume token of a session that is still held, got another one; open a new session")
-
-
-class HeldElsewhere(Exception):
-    """Another node has the session and does not put it down. It may be gone: its lease ends."""
-
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__("the session is still being held by another node of this server; try again in a moment")
-        self.retry_after_s = retry_after_s
 
 
 class SessionInfo(msgspec.Struct, frozen=True):

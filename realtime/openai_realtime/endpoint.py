@@ -20,8 +20,8 @@ from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
 from sessions.admission import NotAdmitted, Stay
 from sessions.attached import Attached
+from sessions.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
-from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.turned_away import turned_away, whole_seconds
 from sessions.admission import NotAdmitted
+from sessions.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.seats import VOICE
 from sessions.store.interface import StoreDown
 from sessions.voice_config import VoiceConfig
-from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 
 _NUMBER = re.compile(r"[0-9]{1,15}")
 

@@ -35,8 +35,8 @@ from sessions.commands import AppendAudio, CommandRefused
 from sessions.identity import Principal
 from sessions.node import SeatTaken
 from sessions.playout import Playout, Spawn
+from sessions.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
-from sessions.voice_sessions import HeldElsewhere, ResumeRefused
 
 log = logging.getLogger(__name__)
 

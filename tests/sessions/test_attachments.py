@@ -23,9 +23,9 @@ from sessions.events import (
 )
 from sessions.items import InputAudio, Item, OutputAudio, OutputText
 from sessions.playout import Heard
+from sessions.resume_tokens import ResumeRefused
 from sessions.states import State
 from sessions.voice_config import SemanticVad
-from sessions.voice_sessions import ResumeRefused
 
 
 def spoken(item: Item) -> str:

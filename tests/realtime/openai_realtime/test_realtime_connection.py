@@ -18,8 +18,8 @@ from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
 from sessions.attached import Attached
 from sessions.commands import CommandRefused
+from sessions.resume_tokens import ResumeRefused
 from sessions.settings import VoiceSettings
-from sessions.voice_sessions import ResumeRefused
 
 INSTRUCTIONS = "Sing."
 PATCH = SessionPatch(instructions=INSTRUCTIONS)
