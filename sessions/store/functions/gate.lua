@@ -7,7 +7,7 @@ local run_id
 -- A store without an incarnation is new, or has lost its data. One that another life of a server has written may have lost what
 -- was last: a server that was started again has what it had saved, a replica what had come to it.
 local function begin(settle_us)
-  step = { now = now_us(), freed = false, used = {}, capacity = {}, reserve = {}, nodes = {} }
+  step = { now = now_us(), freed = false, counts = {}, nodes = {} }
   run_id = run_id or string.match(call('INFO', 'server'), 'run_id:(%w+)')
   local state = call('HMGET', KEY_STATE, 'incarnation', 'settled_us', 'run_id')
   step.incarnation, step.settled_us = tonumber(state[1]), tonumber(state[2])
@@ -143,6 +143,7 @@ local function never_seated(wish, place)
   elseif kept.draining then
     return refused('draining', '', NO_NODE_RETRY_US)
   end
+  know(wish.cost)
   for _, pair in ipairs(wish.cost) do
     if never(pair[1], pair[2], wish.priority) then
       return refused('too_big', pair[1], 0)

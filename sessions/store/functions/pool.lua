@@ -6,45 +6,71 @@ local function call(...)
   return redis.call(...) -- there is none yet while the library is loaded
 end
 
-local function read(kept, key, name)
-  local value = kept[name]
-  if not value then
-    value = tonumber(call('HGET', key, name)) or 0
-    kept[name] = value
-  end
-  return value
-end
-
 local function scope(name)
   return string.match(name, '^[^:]*')
 end
 
+local function read(key, what, names)
+  if #names > 0 then
+    for i, value in ipairs(call('HMGET', key, unpack(names))) do
+      step.counts[names[i]][what] = tonumber(value) or 0
+    end
+  end
+end
+
+-- What there is, what of it is reserved, and what is taken, of all that a cost names.
+local function know(cost)
+  local names, shared = {}, {}
+  for _, pair in ipairs(cost) do
+    local name = pair[1]
+    if not step.counts[name] then
+      step.counts[name] = {}
+      names[#names + 1] = name
+      if scope(name) ~= 'tenant' then
+        shared[#shared + 1] = name
+      end
+    end
+  end
+  read(KEY_USED, 'used', names)
+  read(KEY_CAPACITY, 'capacity', shared)
+  read(KEY_RESERVE, 'reserve', shared)
+end
+
+-- Of what is known.
 local function limit(name, quota, priority)
   if scope(name) == 'tenant' then
     return quota[name] or NO_LIMIT
   end
-  local capacity = read(step.capacity, KEY_CAPACITY, name)
-  if priority == RESUME then
-    return capacity
-  end
-  return capacity - read(step.reserve, KEY_RESERVE, name)
+  local counts = step.counts[name]
+  return counts.capacity - (priority == RESUME and 0 or counts.reserve)
 end
 
 local function free(name, quota, priority)
-  return limit(name, quota, priority) - read(step.used, KEY_USED, name)
+  return limit(name, quota, priority) - step.counts[name].used
 end
 
 local function never(name, parts, priority)
-  return scope(name) ~= 'tenant' and read(step.capacity, KEY_CAPACITY, name) > 0 and parts > limit(name, {}, priority)
+  return scope(name) ~= 'tenant' and step.counts[name].capacity > 0 and parts > limit(name, {}, priority)
 end
 
 local function take(cost, sign)
+  know(cost)
+  local some, none = {}, {}
   for _, pair in ipairs(cost) do
-    local name = pair[1]
-    step.used[name] = call('HINCRBY', KEY_USED, name, sign * pair[2])
-    if step.used[name] == 0 then
-      call('HDEL', KEY_USED, name)
+    local name, counts = pair[1], step.counts[pair[1]]
+    counts.used = counts.used + sign * pair[2]
+    if counts.used == 0 then
+      none[#none + 1] = name
+    else
+      some[#some + 1] = name
+      some[#some + 1] = string.format('%.0f', counts.used)
     end
+  end
+  if #some > 0 then
+    call('HSET', KEY_USED, unpack(some))
+  end
+  if #none > 0 then
+    call('HDEL', KEY_USED, unpack(none))
   end
 end
 
@@ -54,8 +80,7 @@ local function stop_bringing(node, names)
     if call('EXISTS', KEY_TELLERS .. name) == 0 then
       call('HDEL', KEY_CAPACITY, name)
       call('HDEL', KEY_RESERVE, name)
-      step.capacity[name] = nil
-      step.reserve[name] = nil
+      step.counts[name] = nil
     end
   end
 end
@@ -77,8 +102,7 @@ local function bring(told)
     call('SADD', KEY_TELLERS .. name, told.node)
     call('HSET', KEY_CAPACITY, name, pair[2])
     call('HSET', KEY_RESERVE, name, reserved[name] or 0)
-    step.capacity[name] = nil
-    step.reserve[name] = nil
+    step.counts[name] = nil
   end
   for _, name in ipairs(brought_by(told.node)) do
     if not now[name] then

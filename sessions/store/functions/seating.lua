@@ -20,6 +20,7 @@ local function lacks(wish, blocked)
   for _, pair in ipairs(held and held.cost or {}) do
     own[pair[1]] = pair[2]
   end
+  know(wish.cost)
   for _, pair in ipairs(wish.cost) do
     local name = pair[1]
     local need = pair[2] - (own[name] or 0)
@@ -193,6 +194,7 @@ local function seat(wish, victims, offered_us)
 end
 
 local function has_room(cost)
+  know(cost)
   for _, pair in ipairs(cost) do
     if free(pair[1], {}, RESUME) < pair[2] then
       return false
@@ -266,16 +268,16 @@ local function look_through(granted, asker)
   local blocked, lanes, lanes_read = {}, {}, 0
   for priority = RESUME, BATCH do
     for _, name in ipairs(call('ZRANGE', KEY_WAITING .. priority, 0, PLACES_READ - 1)) do
-      local session_id, tenant, its_lane = string.match(name, '^%d+:([^:]+):([^%z]*)%z(.*)$')
-      local of_tenant = tenant .. '\0' .. its_lane
-      if not lanes[its_lane] and not lanes[of_tenant] then
+      local of_tenant = lane_of(name)
+      if not lanes[of_tenant] and not lanes[without_tenant(of_tenant)] then
         if granted == GRANTS_AT_ONCE then
           call('ZADD', KEY_ENDS, step.now, 'more')
           return granted
         end
+        local session_id = session_of(name)
         local refusal = grant(get_place(session_id), blocked, session_id == asker)
         if refusal then
-          lanes[refusal == NO_ROOM and its_lane or of_tenant] = true
+          lanes[refusal == NO_ROOM and without_tenant(of_tenant) or of_tenant] = true
           lanes_read = lanes_read + 1
         else
           granted = granted + 1

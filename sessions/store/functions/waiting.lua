@@ -13,9 +13,21 @@ local function lane(wish)
   return wish.tenant .. '\0' .. wish.node .. '\0' .. wish.kind
 end
 
--- In the order of arrival.
+-- In the order of arrival: 16 digits, the session, its lane.
 local function place_name(place)
   return string.format('%016d:', place.number) .. place.wish.session_id .. ':' .. lane(place.wish) -- %s would end at the NUL
+end
+
+local function session_of(name)
+  return string.match(name, '^[^:]*', 18)
+end
+
+local function lane_of(name)
+  return string.sub(name, string.find(name, ':', 18, true) + 1)
+end
+
+local function without_tenant(its_lane)
+  return string.sub(its_lane, string.find(its_lane, '\0', 1, true) + 1)
 end
 
 local function virtual(priority)
