@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from sessions.admission import Admission, NotAdmitted
-from sessions.node import Node
+from sessions.admission.admission import Admission, NotAdmitted
+from sessions.admission.node import Node
 from sessions.store.interface import StoreDown
 from sessions.store.records import Waiting
 

@@ -9,13 +9,13 @@ from realtime.calibration.machine import machine_words
 from realtime.context import CONTEXT
 from realtime.deployment import Deployment
 from realtime.place import Place
-from sessions.admission import Admission
-from sessions.admission_settings import CalibratedSeats
-from sessions.node import Leases, Node, NodeIdentity
-from sessions.seats import VOICE, Seats
+from sessions.admission.admission import Admission
+from sessions.admission.node import Leases, Node, NodeIdentity
+from sessions.admission.seats import VOICE, Seats
+from sessions.admission.settings import CalibratedSeats
+from sessions.identity.tenants import Tenants
 from sessions.settings import VoiceSettings
 from sessions.store.interface import AdmissionStore
-from sessions.tenants import Tenants
 
 log = logging.getLogger(__name__)
 

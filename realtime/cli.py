@@ -20,7 +20,7 @@ from realtime.keys import KeysWrong
 from realtime.listener import CannotListen
 from realtime.tls import TlsError
 from realtime.webrtc.turn import TurnSecretMissing
-from sessions.key_ring import GrantRefused, NoSuchKey
+from sessions.identity.key_ring import GrantRefused, NoSuchKey
 from sessions.store.interface import StoreDown
 from sessions.store.url import BadAddress
 

@@ -16,14 +16,14 @@ from realtime.metrics import Metrics
 from realtime.openai_realtime.known_sessions import KnownSessions
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
-from sessions.admission import Admission
+from sessions.admission.admission import Admission
+from sessions.admission.node import Node
 from sessions.billing import Billing
-from sessions.credentials import Credentials
-from sessions.node import Node
-from sessions.ownership import Ownership
+from sessions.identity.credentials import Credentials
+from sessions.retention.ownership import Ownership
 from sessions.settings import VoiceSettings
 from sessions.store.interface import Store
-from sessions.voice_sessions import VoiceSessions
+from sessions.voice.sessions import VoiceSessions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from engines.requests import Graph
 from realtime.catalogue import Catalogue
 from realtime.openai_realtime.known_sessions import KnownSessions
-from sessions.admission import Admission
+from sessions.admission.admission import Admission
+from sessions.admission.node import Node
 from sessions.billing import Billing
-from sessions.node import Node
-from sessions.ownership import Ownership
+from sessions.retention.ownership import Ownership
+from sessions.retention.snapshots import Snapshots
 from sessions.settings import SessionLimits, VoiceSettings
-from sessions.snapshots import Snapshots
 from sessions.store.interface import Store
-from sessions.voice_sessions import VoiceSessions
+from sessions.voice.sessions import VoiceSessions
 
 
 class Conversations(NamedTuple):

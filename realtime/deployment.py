@@ -10,10 +10,10 @@ from engines import deployment as graph
 from engines.configuration import ConfigurationError, WrongValue, names_to_values, read, record
 from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.admission.settings import AdmissionSettings, CalibratedSeats
+from sessions.identity.tenants import Tenants, TenantSettings
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.store.settings import HIDDEN, StoreSettings
-from sessions.tenants import Tenants, TenantSettings
 
 DEFAULT_FILE = Path(__file__).parent.parent / "deploy" / "voice.yaml"
 

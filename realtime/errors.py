@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from engines.messages.to_gateway import ErrorKind
 from engines.requests import RequestFailed
-from sessions.commands import CommandRefused
+from sessions.voice.commands import CommandRefused
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from realtime.errors import RATE_LIMIT, Forbidden, Refusal, Unauthorized, shown
 from realtime.forwarded import CALLER
 from realtime.origins import GUARDED_PREFIX, READABLE, check_origin, is_preflight, note_caller, screen
 from realtime.turned_away import turned_away, whole_seconds
-from sessions.api_keys import NotValid
-from sessions.identity import Principal, Scope
+from sessions.identity.api_keys import NotValid
+from sessions.identity.principal import Principal, Scope
 from sessions.store.interface import StoreDown
 
 PRINCIPAL = web.RequestKey("principal", Principal)

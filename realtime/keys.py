@@ -9,11 +9,11 @@ from pathlib import Path
 from realtime.deployment import Deployment
 from realtime.exposure import check_exposure, is_exposed
 from realtime.settings import API_KEY_VARIABLE, SIGNING_KEY_VARIABLE, ServerSettings, signing_keys, usual_keys_file
-from sessions.api_keys import SHELF, ApiKeys
-from sessions.client_secrets import ClientSecrets
-from sessions.credentials import MADE_HERE, Credentials
-from sessions.key_file import KeyFile
-from sessions.signing_keys import SHORTEST_CHARACTERS, OwnSigningKeys, SharedSigningKeys, SigningKeys
+from sessions.identity.api_keys import SHELF, ApiKeys
+from sessions.identity.client_secrets import ClientSecrets
+from sessions.identity.credentials import MADE_HERE, Credentials
+from sessions.identity.key_file import KeyFile
+from sessions.identity.signing_keys import SHORTEST_CHARACTERS, OwnSigningKeys, SharedSigningKeys, SigningKeys
 from sessions.store.interface import KeyStore, StoreDown
 
 

@@ -12,8 +12,8 @@ from engines.requests import StageTiming
 from realtime.admission_metrics import AdmissionMetrics
 from realtime.session_metrics import SessionMetrics
 from realtime.webrtc.hearing import HearingCollector
-from sessions.conversation import Sound
-from sessions.events import AnswerTiming
+from sessions.voice.conversation import Sound
+from sessions.voice.events import AnswerTiming
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0)
 LAGS_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0)

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from sessions.seats import VOICE
-from sessions.session_watch import Expiry, Resume
+from sessions.admission.seats import VOICE
+from sessions.retention.watch import Expiry, Resume
 from sessions.states import State
-from sessions.voice_sessions import SessionInfo
+from sessions.voice.sessions import SessionInfo
 
 JOURNAL_S = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0, 10.0)
 SHOWN = (State.QUEUED, State.OPENING, State.ACTIVE, State.DETACHED, State.CLOSING)

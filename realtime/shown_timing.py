@@ -3,7 +3,7 @@
 import msgspec
 
 from engines.requests import StageTiming
-from sessions.events import AnswerTiming
+from sessions.voice.events import AnswerTiming
 
 
 def shown_timing(timing: AnswerTiming) -> AnswerTiming:

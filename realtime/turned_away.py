@@ -5,7 +5,7 @@ import math
 from aiohttp import WSCloseCode
 
 from realtime.errors import INVALID, RATE_LIMIT, SERVER, QueuePlace, Refusal
-from sessions.admission import HasToWait, NotAdmitted
+from sessions.admission.admission import HasToWait, NotAdmitted
 from sessions.store.interface import StoreDown
 from sessions.store.records import Refusal as Reason
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sessions.audio_buffer import SAMPLES_PER_MS
-from sessions.events import AudioDelta, Event
+from sessions.voice.audio_buffer import SAMPLES_PER_MS
+from sessions.voice.events import AudioDelta, Event
 
 AUDIO_IN_S: Final = "audio_in_s"
 AUDIO_OUT_S: Final = "audio_out_s"

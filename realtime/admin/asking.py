@@ -10,7 +10,7 @@ from aiohttp import web
 from realtime.errors import Forbidden, Invalid
 from realtime.guard import PRINCIPAL
 from realtime.turned_away import turned_away
-from sessions.identity import Scope, is_name
+from sessions.identity.principal import Scope, is_name
 from sessions.store.interface import StoreDown
 
 PAGE = 100

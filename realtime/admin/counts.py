@@ -7,8 +7,8 @@ from aiohttp import web
 from realtime.admin.asking import answer, asked_page, asking_the_store
 from realtime.admin.records import QueueShown, ResourceShown, SeatsShown, TenantPage, TenantShown
 from realtime.context import CONTEXT
+from sessions.identity.tenants import Tenants
 from sessions.store.records import Census
-from sessions.tenants import Tenants
 
 
 def routes() -> list[web.RouteDef]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sessions.admission_settings import CalibratedSeats
+from sessions.admission.settings import CalibratedSeats
 
 
 class SessionShown(msgspec.Struct, frozen=True, kw_only=True):

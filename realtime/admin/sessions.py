@@ -6,7 +6,7 @@ from realtime.admin.asking import answer, asked_page, asked_tenant, asking_the_s
 from realtime.admin.records import SessionClosed, SessionPage, SessionShown
 from realtime.context import CONTEXT
 from realtime.errors import Refusal, shown
-from sessions.identity import is_name
+from sessions.identity.principal import is_name
 from sessions.store.records import Listed, Order
 
 PATH = "/v1/admin/sessions"

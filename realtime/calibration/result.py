@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from realtime.deployment import Deployment
-from sessions.admission_settings import CalibratedSeats
+from sessions.admission.settings import CalibratedSeats
 
 HEAD = """\
 # Written by `antiphon calibrate`: how many sessions of a kind this machine runs side by side.

@@ -15,7 +15,7 @@ import msgspec
 from realtime.calibration.probe import ProbeFailed
 from realtime.deployment import Deployment, render
 from realtime.settings import API_KEY_VARIABLE, ServerSettings
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
 from sessions.store.settings import StoreSettings
 
 STOP_S = 15.0

@@ -8,7 +8,7 @@ import numpy as np
 from realtime.calibration.person import Turn, person
 from realtime.calibration.probe import Bars, Verdict, judged
 from realtime.calibration.sound import Utterance
-from sessions.seats import VOICE
+from sessions.admission.seats import VOICE
 
 BARS: Bars = {"turn_p95_ms": 1_200, "underruns": 0, "cut_off_share": 0.05, "unanswered": 0}
 """The README's own. `cut_off_share`: of all questions, those that were answered before they had ended."""

@@ -17,8 +17,8 @@ from realtime.calibration.server import calibrated_server
 from realtime.calibration.sound import questions
 from realtime.catalogue import catalogue
 from realtime.deployment import DEFAULT_FILE, Deployment, load, seats_file
-from sessions.admission_settings import CalibratedSeats
-from sessions.seats import VOICE
+from sessions.admission.seats import VOICE
+from sessions.admission.settings import CalibratedSeats
 
 MOST = 64
 READY_S = 300.0

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from realtime.deployment import DEFAULT_FILE, Deployment, load
 from realtime.keys import key_file
-from sessions.api_keys import KeyRecord, NewKey
-from sessions.identity import Scope
-from sessions.key_ring import Grant, KeyRing
+from sessions.identity.api_keys import KeyRecord, NewKey
+from sessions.identity.key_ring import Grant, KeyRing
+from sessions.identity.principal import Scope
 from sessions.store.interface import KeyStore
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

@@ -14,10 +14,10 @@ from realtime.openai_realtime.session_config import apply, shown_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.rest.body import read_json
 from realtime.turned_away import turned_away
-from sessions.client_secrets import NotGranted, TooLong, Wish
-from sessions.identity import Scope
+from sessions.identity.client_secrets import NotGranted, TooLong, Wish
+from sessions.identity.principal import Scope
 from sessions.store.interface import StoreDown
-from sessions.voice_sessions import new_id
+from sessions.voice.sessions import new_id
 
 PATH = "/v1/realtime/client_secrets"
 Names = frozenset[Annotated[str, msgspec.Meta(max_length=200)]]

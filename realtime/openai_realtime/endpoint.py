@@ -18,10 +18,10 @@ from realtime.openai_realtime.web_socket import WebSocketWire
 from realtime.openai_realtime.wire import Ended
 from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
-from sessions.admission import NotAdmitted, Stay
-from sessions.attached import Attached
-from sessions.resume_tokens import HeldElsewhere, ResumeRefused
+from sessions.admission.admission import NotAdmitted, Stay
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
+from sessions.voice.attached import Attached
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from weakref import WeakValueDictionary
 
 from realtime.openai_realtime.script import Script
-from sessions.voice_config import VoiceConfig
+from sessions.voice.config import VoiceConfig
 
 
 class KnownSessions:

@@ -11,11 +11,11 @@ from realtime.guard import PRINCIPAL, check_allowed
 from realtime.openai_realtime.secret_session import fixed_by
 from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.turned_away import turned_away, whole_seconds
-from sessions.admission import NotAdmitted
-from sessions.resume_tokens import HeldElsewhere, ResumeRefused
-from sessions.seats import VOICE
+from sessions.admission.admission import NotAdmitted
+from sessions.admission.seats import VOICE
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
-from sessions.voice_config import VoiceConfig
+from sessions.voice.config import VoiceConfig
 
 _NUMBER = re.compile(r"[0-9]{1,15}")
 

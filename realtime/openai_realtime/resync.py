@@ -7,7 +7,7 @@ import msgspec
 
 from realtime.openai_realtime.server_events import Object, Resync
 from realtime.openai_realtime.translation import shown_item
-from sessions.items import Item
+from sessions.voice.items import Item
 
 MAX_ITEMS_BYTES = 128 << 10
 """Of items as JSON. A data channel of Chromium takes messages of 256 KiB, and the session object may be long, too."""

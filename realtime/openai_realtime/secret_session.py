@@ -3,7 +3,7 @@
 import msgspec
 
 from realtime.openai_realtime.session_patch import SessionPatch
-from sessions.identity import Principal
+from sessions.identity.principal import Principal
 
 _decoder = msgspec.json.Decoder(SessionPatch)
 NOTHING = SessionPatch()

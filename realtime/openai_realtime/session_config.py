@@ -19,7 +19,7 @@ from realtime.openai_realtime.session_patch import (
     TurnDetectionPatch,
     VoiceId,
 )
-from sessions.voice_config import SemanticVad, ServerVad, SoundFormat, TurnDetection, VoiceConfig
+from sessions.voice.config import SemanticVad, ServerVad, SoundFormat, TurnDetection, VoiceConfig
 
 RATES_HZ: dict[SoundFormat, int] = {"pcm": 24_000, "pcmu": 8_000, "pcma": 8_000}
 MAX_TEXT_CHARACTERS = 100_000

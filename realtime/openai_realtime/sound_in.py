@@ -2,9 +2,9 @@
 
 from realtime.media import g711
 from realtime.media.resampler import Resampler
-from sessions.audio_buffer import SAMPLE_RATE
-from sessions.commands import AppendAudio, ClearAudio, Command, CommitAudio
-from sessions.voice_config import SoundFormat
+from sessions.voice.audio_buffer import SAMPLE_RATE
+from sessions.voice.commands import AppendAudio, ClearAudio, Command, CommitAudio
+from sessions.voice.config import SoundFormat
 
 BYTES_PER_S: dict[SoundFormat, int] = {"pcm": 2 * SAMPLE_RATE, "pcmu": g711.RATE_HZ, "pcma": g711.RATE_HZ}
 OFF_LOOP_BYTES = 32 << 10

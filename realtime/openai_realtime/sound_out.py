@@ -4,8 +4,8 @@ import msgspec
 
 from realtime.media import g711
 from realtime.media.resampler import Resampler
-from sessions.audio_buffer import SAMPLE_RATE
-from sessions.events import AudioDelta, AudioDone, Event, ResponseDone
+from sessions.voice.audio_buffer import SAMPLE_RATE
+from sessions.voice.events import AudioDelta, AudioDone, Event, ResponseDone
 
 
 class SoundOut:

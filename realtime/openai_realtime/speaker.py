@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sessions.events import AudioDelta, AudioDone, ResponseDone
+from sessions.voice.events import AudioDelta, AudioDone, ResponseDone
 
 
 class Speaker(Protocol):

@@ -18,8 +18,8 @@ from realtime.openai_realtime.session_config import (
     token_limit,
 )
 from realtime.openai_realtime.session_patch import ItemPart, ResponseOutput, ResponsePatch, WireItem
-from sessions import commands
-from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
+from sessions.voice import commands
+from sessions.voice.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
 
 SLICE_CHARACTERS = 256 << 10
 """A multiple of 4; decoded in half a millisecond."""

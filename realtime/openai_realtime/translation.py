@@ -7,8 +7,8 @@ from realtime.openai_realtime import server_events as wire
 from realtime.openai_realtime.server_events import Object, ServerEvent
 from realtime.openai_realtime.session_config import shown_format
 from realtime.shown_timing import shown_timing
-from sessions import events
-from sessions.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
+from sessions.voice import events
+from sessions.voice.items import InputAudio, InputText, Item, OutputAudio, OutputText, Part
 
 
 def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, ...]:

@@ -6,7 +6,7 @@ from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime.client_events import Malformed, SessionUpdate, decode
 from realtime.openai_realtime.to_command import to_command
-from sessions.commands import Command
+from sessions.voice.commands import Command
 
 
 class Understood(msgspec.Struct, frozen=True):

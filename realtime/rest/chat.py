@@ -22,7 +22,7 @@ from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import RATE_HZ, check_model
 from realtime.together import together
-from sessions.seats import REQUEST
+from sessions.admission.seats import REQUEST
 
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:

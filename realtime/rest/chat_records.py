@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessions.events import AnswerTiming
+from sessions.voice.events import AnswerTiming
 
 
 class CachedTokens(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ from realtime.context import CONTEXT
 from realtime.guard import PRINCIPAL
 from realtime.rest.request_ids import new_id
 from realtime.turned_away import turned_away
-from sessions.admission import Applicant, NotAdmitted
-from sessions.seats import REQUEST
+from sessions.admission.admission import Applicant, NotAdmitted
+from sessions.admission.seats import REQUEST
 from sessions.store.interface import StoreDown
 from sessions.store.records import Priority
 

@@ -21,7 +21,7 @@ from realtime.rest.sending import Outgoing
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import RATE_HZ, Voice, VoiceField, speaking_voice
 from realtime.together import together
-from sessions.seats import REQUEST
+from sessions.admission.seats import REQUEST
 from sessions.usage import AUDIO_OUT_S
 
 MAX_INPUT_CHARACTERS = 4096

@@ -11,8 +11,8 @@ from realtime.context import CONTEXT
 from realtime.errors import Refusal
 from realtime.guard import PRINCIPAL
 from realtime.shown_timing import shown_timing
-from sessions.events import AnswerTiming
 from sessions.usage import REQUESTS, UsageMeter
+from sessions.voice.events import AnswerTiming
 
 
 class Stopwatch:

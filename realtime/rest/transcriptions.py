@@ -16,8 +16,8 @@ from realtime.rest.recognition import EAR_RATE_HZ, Heard, recognise
 from realtime.rest.stopwatch import measured, server_timing
 from realtime.rest.upload_form import UploadForm
 from realtime.rest.voices import check_model
-from sessions.events import AnswerTiming
-from sessions.seats import REQUEST
+from sessions.admission.seats import REQUEST
+from sessions.voice.events import AnswerTiming
 
 RESPONSE_FORMATS = ("json", "text")
 

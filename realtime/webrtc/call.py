@@ -29,14 +29,14 @@ from realtime.webrtc.packets import AudioPacket
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.trickle import Fragment, check_session
 from realtime.webrtc.turn import with_relay
-from sessions.admission import HasToWait, NotAdmitted, Stay
-from sessions.attached import Attached, Dismissal
-from sessions.commands import AppendAudio, CommandRefused
-from sessions.identity import Principal
-from sessions.node import SeatTaken
-from sessions.playout import Playout, Spawn
-from sessions.resume_tokens import HeldElsewhere, ResumeRefused
+from sessions.admission.admission import HasToWait, NotAdmitted, Stay
+from sessions.admission.node import SeatTaken
+from sessions.identity.principal import Principal
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
+from sessions.voice.attached import Attached, Dismissal
+from sessions.voice.commands import AppendAudio, CommandRefused
+from sessions.voice.playout import Playout, Spawn
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from realtime.errors import Refusal, shown
 from realtime.openai_realtime.session_config import WireSession
 from realtime.webrtc.call import Call, Return
 from realtime.webrtc.offer import Offer
-from sessions.identity import Principal
-from sessions.voice_sessions import new_id
+from sessions.identity.principal import Principal
+from sessions.voice.sessions import new_id
 
 
 class _Running(NamedTuple):

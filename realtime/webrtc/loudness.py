@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from realtime.media.opus_frames import SAMPLES_PER_FRAME
-from sessions.playout import SILENT_DB
+from sessions.voice.playout import SILENT_DB
 
 FULL_SCALE = 32_768.0
 

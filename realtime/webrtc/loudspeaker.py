@@ -11,8 +11,8 @@ from realtime.together import together
 from realtime.webrtc.loudness import Loudness
 from realtime.webrtc.outlet import Outlet
 from realtime.webrtc.playout import Playout
-from sessions.events import AudioDelta, AudioDone, ResponseDone
-from sessions.playout import Heard, Playing, Spawn
+from sessions.voice.events import AudioDelta, AudioDone, ResponseDone
+from sessions.voice.playout import Heard, Playing, Spawn
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from realtime.media.opus_frames import FRAME_MS
-from sessions.playout import SILENT_DB, Heard, Playing
+from sessions.voice.playout import SILENT_DB, Heard, Playing
 
 MAX_PACKETS = 15_000
 """Five minutes of speech, some 1.5 MB. Overflow policy: block; the answer then stops taking sound, and its engines stop."""

@@ -24,7 +24,7 @@ from engines.parameters import EndOfTurn, Generation, Recognition
 from engines.payloads import Payload, audio
 from engines.requests import Delivery, Request, StageTiming
 from recordings import RATE, Samples, to_pcm
-from sessions.playout import SILENT_DB, Heard, Playing
+from sessions.voice.playout import SILENT_DB, Heard, Playing
 
 SLOT_MS = 20
 SLOT_SAMPLES = RATE * SLOT_MS // 1000

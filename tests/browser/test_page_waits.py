@@ -13,7 +13,7 @@ from browser.voice_page import VoicePage
 from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
 from realtime.media.client import MediaClient
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
 from sessions.settings import SessionLimits
 
 pytestmark = pytest.mark.timeout(90)

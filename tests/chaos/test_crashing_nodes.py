@@ -11,8 +11,8 @@ from fakes.faulty_store import Fault
 from fakes.real_house import House, Person, RealNode, house
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
-from sessions.admission_settings import AdmissionSettings
-from sessions.node import Leases
+from sessions.admission.node import Leases
+from sessions.admission.settings import AdmissionSettings
 
 LEASES = Leases(lease_s=0.6, return_s=0.3, grace_s=0.8)
 SETTLE_S = 0.9

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from fakes.real_house import House, Person, house
+from fakes.real_house import House, house, seated
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
-from sessions.node import Leases
+from sessions.admission.node import Leases
 from sessions.store.interface import StoreDown
 
 SEATS = 2
@@ -95,10 +95,6 @@ async def lives_through(folder: Path, trouble: Trouble) -> None:
         await here.until(lambda: waits.is_seated or newcomer.is_seated)
         assert here.faults == []
         assert here.most_talking == SEATS
-
-
-def seated(people: list[Person]) -> int:
-    return sum(person.is_seated for person in people)
 
 
 async def test_the_store_is_in_trouble_and_out_of_it(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """Credentials of one server over shelves that a test holds, on a clock that a test moves."""
 
 from fakes.shelves import FakeShelves
-from sessions.api_keys import ApiKeys
-from sessions.client_secrets import ClientSecrets
-from sessions.credentials import Credentials
-from sessions.key_ring import KeyRing
-from sessions.signing_keys import SharedSigningKeys
+from sessions.identity.api_keys import ApiKeys
+from sessions.identity.client_secrets import ClientSecrets
+from sessions.identity.credentials import Credentials
+from sessions.identity.key_ring import KeyRing
+from sessions.identity.signing_keys import SharedSigningKeys
 
 START_S = 1_800_000_000.0
 

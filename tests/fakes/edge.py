@@ -21,16 +21,16 @@ from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.settings import ServerSettings
 from realtime.tls import Certificate
-from sessions.admission import Admission
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.admission.admission import Admission
+from sessions.admission.node import Node, NodeIdentity
+from sessions.admission.seats import Seats
+from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.billing import Billing
-from sessions.node import Node, NodeIdentity
-from sessions.seats import Seats
+from sessions.identity.tenants import Tenants, TenantSettings
 from sessions.settings import SessionLimits, VoiceSettings
 from sessions.states import State
 from sessions.store.interface import Store
 from sessions.store.memory import MemoryStore
-from sessions.tenants import Tenants, TenantSettings
 from strict_client import StrictClient
 
 

@@ -11,24 +11,24 @@ from fakes.plain_teller import PlainTeller
 from fakes.playout import FakePlayout
 from fakes.timers import Timers
 from fakes.voice_client import VOICES, config, settle
-from sessions.admission import Admission
-from sessions.admission_settings import AdmissionSettings
-from sessions.attached import Attached
+from sessions.admission.admission import Admission
+from sessions.admission.node import Leases, Node, NodeIdentity
+from sessions.admission.seats import Seats
+from sessions.admission.settings import AdmissionSettings
 from sessions.billing import Billing
-from sessions.commands import AppendAudio, CreateItem, CreateResponse
-from sessions.events import AudioDelta, Event
-from sessions.items import InputText, Item
-from sessions.node import Leases, Node, NodeIdentity
-from sessions.ownership import Ownership
-from sessions.playout import Playout, Spawn
-from sessions.seats import Seats
+from sessions.identity.tenants import Tenants
+from sessions.retention.ownership import Ownership
+from sessions.retention.snapshots import Snapshots
 from sessions.settings import SessionLimits, VoiceSettings
-from sessions.snapshots import Snapshots
 from sessions.states import State
 from sessions.store.memory import MemoryStore
-from sessions.tenants import Tenants
-from sessions.voice_config import SemanticVad
-from sessions.voice_sessions import VoiceSessions
+from sessions.voice.attached import Attached
+from sessions.voice.commands import AppendAudio, CreateItem, CreateResponse
+from sessions.voice.config import SemanticVad
+from sessions.voice.events import AudioDelta, Event
+from sessions.voice.items import InputText, Item
+from sessions.voice.playout import Playout, Spawn
+from sessions.voice.sessions import VoiceSessions
 
 E = TypeVar("E")
 ANSWER_GRACE_S, DETACHED_GRACE_S = 5, 60

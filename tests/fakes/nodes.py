@@ -5,13 +5,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from fakes.clock import Clock
 from fakes.faulty_store import FaultyStore
-from sessions.admission import Admission, Applicant
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
-from sessions.identity import LOCAL, Principal
-from sessions.node import Leases, Node, NodeIdentity
-from sessions.seats import VOICE, Seats
+from sessions.admission.admission import Admission, Applicant
+from sessions.admission.node import Leases, Node, NodeIdentity
+from sessions.admission.seats import VOICE, Seats
+from sessions.admission.settings import AdmissionSettings, CalibratedSeats
+from sessions.identity.principal import LOCAL, Principal
+from sessions.identity.tenants import Tenants, TenantSettings
 from sessions.store.memory import MemoryStore
-from sessions.tenants import Tenants, TenantSettings
 
 HOST = "host"
 LEASE_S = 9

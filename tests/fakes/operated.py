@@ -10,12 +10,12 @@ from fakes.clock import Clock
 from fakes.doors import Door
 from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
-from sessions.admission_settings import CalibratedSeats
-from sessions.identity import Scope
-from sessions.key_ring import Grant
+from sessions.admission.settings import CalibratedSeats
+from sessions.identity.key_ring import Grant
+from sessions.identity.principal import Scope
+from sessions.identity.tenants import TenantSettings
 from sessions.store.memory import MemoryStore
 from sessions.store.records import Admitted, Announcement, Ask, SessionRecord, Write
-from sessions.tenants import TenantSettings
 
 LEASE_S = 10.0
 OPERATOR, ACME, OTHER, REST_ONLY = "ops", "acme", "other", "rest"

@@ -1,8 +1,8 @@
 """What a session says, for tests without an edge: each event is one message that holds its name."""
 
-from sessions import events
-from sessions.teller import Bearer, Said
-from sessions.voice_config import VoiceConfig
+from sessions.voice import events
+from sessions.voice.config import VoiceConfig
+from sessions.voice.teller import Bearer, Said
 
 
 class PlainTeller:

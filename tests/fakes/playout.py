@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from sessions.playout import Heard, Playing
+from sessions.voice.playout import Heard, Playing
 
 
 class FakePlayout:

@@ -55,11 +55,13 @@ async def quick_nodes(
     sessions: int = 1000,
     times: int = 100,
     lease_s: float = 10.0,
+    ahead_s: float = 0.0,
 ) -> AsyncGenerator[QuickNodes]:
-    """Ready. `sessions`: of each node; an answer has `times` words, one each 20 ms. `nodes` 1: without a front."""
+    """Ready. `sessions`: of each node; an answer has `times` words, one each 20 ms. `nodes` 1: without a front.
+    `ahead_s`: its wall clock."""
     folder.mkdir()  # noqa: ASYNC240 (before anything runs)
     file = folder / "quick.yaml"
     file.write_text(DEPLOYMENT.format(folder=folder, store=store, sessions=sessions, times=times, lease_s=lease_s))
-    async with serving(file)("--nodes", str(nodes)) as served:
+    async with serving(file, ahead_s)("--nodes", str(nodes)) as served:
         await served.until(r"ready after \d")
         yield QuickNodes(served)

@@ -6,19 +6,19 @@ async with house(url, nodes=3, seats=4) as here:
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from fakes.faulty_store import FaultyStore
-from sessions.admission import Admission, Applicant, NotAdmitted, Seat
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
-from sessions.identity import LOCAL
-from sessions.node import Leases, Node, NodeIdentity
-from sessions.seats import VOICE, Seats
+from sessions.admission.admission import Admission, Applicant, NotAdmitted, Seat
+from sessions.admission.node import Leases, Node, NodeIdentity
+from sessions.admission.seats import VOICE, Seats
+from sessions.admission.settings import AdmissionSettings, CalibratedSeats
+from sessions.identity.principal import LOCAL
+from sessions.identity.tenants import Tenants
 from sessions.store.address import open_store
 from sessions.store.interface import Store, StoreDown
 from sessions.store.records import Priority
-from sessions.tenants import Tenants
 
 HOST = "host"
 
@@ -178,6 +178,11 @@ class House:
             for node in self.nodes:
                 group.create_task(node.stop())
         await self._exits.aclose()
+
+
+def seated(people: Iterable[Person]) -> int:
+    """How many have had a seat."""
+    return sum(person.is_seated for person in people)
 
 
 @asynccontextmanager

@@ -72,17 +72,17 @@ def serving_echoes(folder: Path, store: str = "memory://") -> Serve:
     return serving(file)
 
 
-def serving(file: Path) -> Serve:
-    """Servers of this deployment. Their log lies beside it."""
+def serving(file: Path, ahead_s: float = 0.0) -> Serve:
+    """Servers of this deployment. Their log lies beside it. So much is their wall clock ahead."""
+    wrong = {"PYTHONPATH": "tests/fakes/clock_ahead:tests", "CLOCK_AHEAD_S": str(ahead_s)}
+    environment = os.environ | (wrong if ahead_s else {"PYTHONPATH": "tests"})
 
     @asynccontextmanager
     async def run(*options: str) -> AsyncGenerator[Served]:
         command = (sys.executable, "-m", "realtime.cli", "serve", "--port", "0", "--deployment", str(file), *options)
         log = file.parent / "log"
         with log.open("w") as said:
-            process = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, stderr=said, env=os.environ | {"PYTHONPATH": "tests"}
-            )
+            process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, stderr=said, env=environment)
         served = Served(process, log)
         try:
             served.url = (await served.until(r"listening on (\S+)"))[1]

@@ -2,8 +2,8 @@
 
 from engines.parameters import Generation
 from fakes.graph import FakeGraph
-from sessions.commands import CreateItem
-from sessions.items import InputText, Item
+from sessions.voice.commands import CreateItem
+from sessions.voice.items import InputText, Item
 
 
 def said(text: str, item_id: str = "") -> CreateItem:

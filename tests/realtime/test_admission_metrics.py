@@ -10,10 +10,10 @@ from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph
 from fakes.redis_server import running_redis
 from realtime.metrics import Metrics
-from sessions.admission import Applicant, NotAdmitted
-from sessions.admission_settings import AdmissionSettings
-from sessions.identity import LOCAL
-from sessions.seats import VOICE
+from sessions.admission.admission import Applicant, NotAdmitted
+from sessions.admission.seats import VOICE
+from sessions.admission.settings import AdmissionSettings
+from sessions.identity.principal import LOCAL
 from sessions.settings import SessionLimits
 from sessions.store.address import open_store
 from sessions.store.interface import StoreDown

@@ -11,7 +11,7 @@ from engines.messages.to_gateway import ErrorKind
 from engines.requests import RequestFailed
 from fakes.edge import Edge
 from realtime.errors import Invalid, Refusal, UnknownVoice, funnel, mark_started, refusal
-from sessions.commands import CommandRefused
+from sessions.voice.commands import CommandRefused
 
 
 @pytest.mark.parametrize(

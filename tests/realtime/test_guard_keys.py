@@ -17,10 +17,10 @@ from fakes.edge import Edge, ServeEdge, edge_context, serving
 from fakes.graph import FakeGraph
 from fakes.hostile import HOSTILE, ODD
 from realtime.failed_attempts import AT_ONCE, MOST_ADDRESSES, FailedAttempts
-from sessions.client_secrets import Wish
-from sessions.identity import Scope
-from sessions.key_ring import Grant
-from sessions.shelf_view import FRESH_S, STALE_S
+from sessions.identity.client_secrets import Wish
+from sessions.identity.key_ring import Grant
+from sessions.identity.principal import Scope
+from sessions.identity.shelf_view import FRESH_S, STALE_S
 
 KEY = "hush-hush"
 QUICK_S = 2.0

@@ -12,8 +12,8 @@ from realtime.commands.keys import UNITS_S, duration_s
 from realtime.deployment import DEFAULT_FILE, load
 from realtime.exposure import ExposureRefused
 from realtime.keys import KeysWrong, check_keys, credentials_of
-from sessions.credentials import Credentials
-from sessions.identity import Scope
+from sessions.identity.credentials import Credentials
+from sessions.identity.principal import Scope
 
 KEY = re.compile(r"ak_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 

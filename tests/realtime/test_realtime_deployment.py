@@ -6,7 +6,7 @@ import pytest
 
 from engines.configuration import ConfigurationError
 from realtime.deployment import DEFAULT_FILE, load, render, seats_file
-from sessions.tenants import TenantSettings
+from sessions.identity.tenants import TenantSettings
 
 MINIMAL = """
 pipeline: voice

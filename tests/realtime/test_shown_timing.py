@@ -1,6 +1,6 @@
 from engines.requests import StageTiming
 from realtime.shown_timing import shown_timing
-from sessions.events import AnswerTiming
+from sessions.voice.events import AnswerTiming
 
 
 def test_times_have_one_digit_and_the_factor_three() -> None:

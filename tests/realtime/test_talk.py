@@ -18,8 +18,8 @@ from realtime.talk import conversation
 from realtime.talk.playback import Playback
 from realtime.talk.player import Player
 from realtime.talk.question import WavError, read_wav, to_speech
-from sessions.commands import AcknowledgePlayback, Command
-from sessions.voice import VoiceSession
+from sessions.voice.commands import AcknowledgePlayback, Command
+from sessions.voice.session import VoiceSession
 
 ROOT = Path(__file__).parents[2]
 ANSWER = "The capital of France is Paris."

@@ -14,7 +14,7 @@ from fakes.graph import FakeGraph, tone
 from fakes.redis_server import running_redis
 from fakes.store_time import CLOCK_LUA
 from fakes.whole_store import TimedStore, in_redis
-from sessions.orphans import Orphans
+from sessions.retention.orphans import Orphans
 from sessions.store.address import connected
 from sessions.store.interface import Store
 from sessions.store.library import library

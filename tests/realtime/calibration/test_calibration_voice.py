@@ -14,7 +14,7 @@ from realtime.calibration.sound import RATE_HZ, Utterance, with_pause
 from realtime.calibration.voice import BARS, VoiceProbe, figures
 from realtime.commands import calibrate
 from realtime.deployment import load
-from sessions.admission_settings import AdmissionSettings, CalibratedSeats
+from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.settings import SessionLimits
 
 MINIMAL = """

@@ -7,7 +7,7 @@ from realtime.front.head import wanted
 from realtime.front.needs import NodesNeedStore
 from realtime.front.server import run
 from realtime.place import Place
-from sessions.voice_sessions import new_id
+from sessions.voice.sessions import new_id
 
 
 def test_nodes_that_share_nothing_are_refused() -> None:

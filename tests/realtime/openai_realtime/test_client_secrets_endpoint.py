@@ -12,9 +12,9 @@ import pytest
 from fakes.doors import Door
 from fakes.edge import Edge, ServeEdge
 from realtime.settings import ServerSettings
-from sessions.identity import Scope
-from sessions.key_ring import Grant
-from sessions.shelf_view import FRESH_S
+from sessions.identity.key_ring import Grant
+from sessions.identity.principal import Scope
+from sessions.identity.shelf_view import FRESH_S
 
 PATH = "/v1/realtime/client_secrets"
 APP = "https://app.example"

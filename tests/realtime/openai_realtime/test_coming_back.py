@@ -18,9 +18,9 @@ from fakes.graph import silence, tone
 from fakes.offers import CHROMIUM
 from realtime.openai_realtime.connection import LAST_WORD_S
 from realtime.openai_realtime.resync import MAX_ITEMS_BYTES, resync
-from sessions.admission_settings import AdmissionSettings
-from sessions.items import InputText, Item
+from sessions.admission.settings import AdmissionSettings
 from sessions.settings import SessionLimits, VoiceSettings
+from sessions.voice.items import InputText, Item
 from strict_client import Event, StrictClient, alive
 
 LET_GO_S = 5

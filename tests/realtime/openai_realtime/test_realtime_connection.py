@@ -16,10 +16,10 @@ from realtime.openai_realtime.connection import ROUND_TRIP_S, SUPERSEDED, Connec
 from realtime.openai_realtime.opening import default_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
-from sessions.attached import Attached
-from sessions.commands import CommandRefused
-from sessions.resume_tokens import ResumeRefused
+from sessions.retention.resume_tokens import ResumeRefused
 from sessions.settings import VoiceSettings
+from sessions.voice.attached import Attached
+from sessions.voice.commands import CommandRefused
 
 INSTRUCTIONS = "Sing."
 PATCH = SessionPatch(instructions=INSTRUCTIONS)

@@ -10,7 +10,7 @@ from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime.session_config import WireSession, apply, shown_session
 from realtime.openai_realtime.session_patch import SessionPatch
-from sessions.voice_config import SemanticVad, ServerVad, VoiceConfig
+from sessions.voice.config import SemanticVad, ServerVad, VoiceConfig
 
 CATALOGUE = Catalogue(pipeline="antiphon-voice", voices={"joe": "audio", "heart": "narration"})
 START = WireSession(VoiceConfig(model="antiphon-voice", instructions="Be kind.", voice="joe"))

@@ -10,8 +10,8 @@ from realtime.catalogue import Catalogue
 from realtime.errors import Refusal
 from realtime.openai_realtime import client_events
 from realtime.openai_realtime.to_command import decoded_audio, to_command
-from sessions import commands
-from sessions.items import InputText, OutputText
+from sessions.voice import commands
+from sessions.voice.items import InputText, OutputText
 
 CATALOGUE = Catalogue(pipeline="antiphon-voice", voices={"joe": "audio", "heart": "narration"})
 MAX = 15 << 20

@@ -14,9 +14,9 @@ import pytest
 from fakes.edge import Edge, ServeEdge
 from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph, tone
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
+from sessions.identity.tenants import TenantSettings
 from sessions.settings import SessionLimits
-from sessions.tenants import TenantSettings
 from strict_client import StrictClient
 
 ONE = SessionLimits(maximum_sessions=1)

@@ -7,7 +7,7 @@ import aiohttp
 from fakes.edge import Edge, ServeEdge
 from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
 
 CHAT = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello?"}]}
 

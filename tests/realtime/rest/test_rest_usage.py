@@ -11,7 +11,7 @@ from fakes.doors import Door
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
 from realtime.media.client import MediaClient
-from sessions.key_ring import Grant
+from sessions.identity.key_ring import Grant
 
 ANSWER = "The capital of France is Paris."
 CHAT = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello?"}]}

@@ -16,7 +16,7 @@ from realtime.media.opus_frames import OPUS_SILENCE
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import TurnSettings, WebRtcSettings
 from realtime.webrtc.turn import Turn
-from sessions.key_ring import Grant
+from sessions.identity.key_ring import Grant
 
 # pyright: reportPrivateUsage=false
 

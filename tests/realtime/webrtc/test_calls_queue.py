@@ -12,7 +12,7 @@ from fakes.edge import Edge, ServeEdge
 from fakes.rtc_client import RtcClient
 from realtime.media.client import MediaClient
 from realtime.queue_place import session_at
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
 from sessions.settings import SessionLimits
 
 PATH = "/v1/realtime/calls"

@@ -14,7 +14,7 @@ from fakes.rtc_client import RtcClient
 from realtime.media.client import MediaClient
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import WebRtcSettings
-from sessions.admission_settings import AdmissionSettings
+from sessions.admission.settings import AdmissionSettings
 from sessions.settings import SessionLimits
 
 PATH = "/v1/realtime/calls"

@@ -20,7 +20,7 @@ from realtime.webrtc.calls import Calls
 from realtime.webrtc.offer import Offer, read_offer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import WebRtcSettings
-from sessions.identity import LOCAL
+from sessions.identity.principal import LOCAL
 from sessions.settings import VoiceSettings
 from strict_client import alive
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from realtime.webrtc.loudness import Loudness
 from realtime.webrtc.playout import LEVEL_SLOTS, Playout
-from sessions.playout import SILENT_DB
+from sessions.voice.playout import SILENT_DB
 
 
 def square(amplitude: int, slots: int) -> bytes:

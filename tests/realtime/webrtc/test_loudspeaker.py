@@ -14,8 +14,8 @@ from realtime.media.client import MediaClient
 from realtime.openai_realtime import server_events
 from realtime.webrtc.loudspeaker import Loudspeaker
 from realtime.webrtc.outlet import Outlet
-from sessions.events import AudioDelta, AudioDone, Response, ResponseDone
-from sessions.playout import Heard
+from sessions.voice.events import AudioDelta, AudioDone, Response, ResponseDone
+from sessions.voice.playout import Heard
 
 
 class Room:

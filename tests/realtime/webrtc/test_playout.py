@@ -5,7 +5,7 @@ import math
 
 from fakes.voice_client import settle
 from realtime.webrtc.playout import MAX_HOLD_SLOTS, MAX_PACKETS, Playout
-from sessions.playout import Heard, Playing
+from sessions.voice.playout import Heard, Playing
 
 
 class Told:

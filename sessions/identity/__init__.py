@@ -1,0 +1,1 @@
+"""Who asks: keys, client secrets, tenants."""

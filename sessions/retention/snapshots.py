@@ -1,0 +1,150 @@
+"""A conversation at rest: what another node, or this one later, needs to go on with it."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from sessions.voice.config import VoiceConfig
+from sessions.voice.conversation import Entry
+from sessions.voice.unfinished import Unfinished
+
+FORMAT = 1
+KEY_VARIABLE = "ANTIPHON_SNAPSHOT_KEY"
+"""In the environment: any long secret; snapshots are encrypted with it. All nodes need the same."""
+NONCE_BYTES = 12
+IN_STORE = "store"
+
+
+class VoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """No sound: not what the user was saying, nor what has not been played of an answer. `wire` is the edge's own; `unfinished`
+    answers had begun."""
+
+    config: VoiceConfig
+    entries: tuple[Entry, ...]
+    epoch: int
+    unfinished: tuple[Unfinished, ...] = ()
+    wire: bytes = b""
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    """`profile`: what it can be restored into. `file` None: `content` is the snapshot; else its name in the directory."""
+
+    format: int
+    profile: str
+    content: bytes
+    sealed: bool = False
+    file: str | None = None
+
+
+class NotRestorable(Exception):
+    """Of another model or format, sealed with another key, broken, or not there."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(VoiceSnapshot)
+_envelopes = msgspec.msgpack.Decoder(_Envelope)
+
+
+class Snapshots:
+    """`place` is `store`, or a directory that all nodes see. `key` None: not encrypted."""
+
+    def __init__(self, profile: str, place: str = IN_STORE, key: str | None = None) -> None:
+        self._profile = profile
+        self._directory = None if place == IN_STORE else Path(place)
+        self._cipher = None if key is None else AESGCM(hashlib.sha256(key.encode()).digest())
+
+    @classmethod
+    def of_environment(cls, profile: str, place: str, environment: Mapping[str, str] = os.environ) -> "Snapshots":
+        return cls(profile, place, environment.get(KEY_VARIABLE) or None)
+
+    async def keep(self, session_id: str, snapshot: VoiceSnapshot) -> bytes:
+        """What the store is to have of it."""
+        content = _encoder.encode(snapshot)
+        if self._cipher is not None:
+            nonce = secrets.token_bytes(NONCE_BYTES)
+            content = nonce + self._cipher.encrypt(nonce, content, self._bound(session_id))
+        envelope = _Envelope(FORMAT, self._profile, content, self._cipher is not None)
+        if self._directory is None:
+            return _encoder.encode(envelope)
+        await asyncio.to_thread(_replace, self._directory / _name(session_id), content)
+        return _encoder.encode(msgspec.structs.replace(envelope, content=b"", file=_name(session_id)))
+
+    async def read(self, session_id: str, kept: bytes) -> VoiceSnapshot:
+        """Raises NotRestorable."""
+        try:
+            envelope = _envelopes.decode(kept)
+        except msgspec.MsgspecError as broken:
+            raise NotRestorable(f"the snapshot of {session_id} is broken: {broken}") from broken
+        if (envelope.format, envelope.profile) != (FORMAT, self._profile):
+            got = f"{envelope.profile!r} in format {envelope.format}"
+            raise NotRestorable(f"the snapshot of {session_id}: expected {self._profile!r} in format {FORMAT}, got {got}")
+        content = envelope.content if envelope.file is None else await self._from_file(session_id)
+        try:
+            return _decoder.decode(self._opened(session_id, content, sealed=envelope.sealed))
+        except msgspec.MsgspecError as broken:
+            raise NotRestorable(f"the snapshot of {session_id} is broken: {broken}") from broken
+
+    async def forget(self, session_id: str) -> None:
+        """Nothing of it is left outside the store."""
+        if self._directory is not None:
+            await asyncio.to_thread((self._directory / _name(session_id)).unlink, missing_ok=True)
+
+    async def sweep(self, older_than_s: float) -> None:
+        """Deletes what is left of sessions that nobody came back to: no session lives so long."""
+        if self._directory is not None:
+            await asyncio.to_thread(_delete_before, self._directory, time.time() - older_than_s)
+
+    async def _from_file(self, session_id: str) -> bytes:
+        if self._directory is None:
+            raise NotRestorable(f"the snapshot of {session_id} is in a directory, and this node has none")
+        try:
+            return await asyncio.to_thread((self._directory / _name(session_id)).read_bytes)
+        except OSError as missing:
+            raise NotRestorable(f"the snapshot of {session_id} cannot be read: {missing}") from missing
+
+    def _opened(self, session_id: str, content: bytes, *, sealed: bool) -> bytes:
+        if not sealed:
+            return content
+        if self._cipher is None:
+            raise NotRestorable(f"the snapshot of {session_id} is encrypted, and {KEY_VARIABLE} is not set")
+        try:
+            return self._cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], self._bound(session_id))
+        except (InvalidTag, ValueError) as wrong:
+            raise NotRestorable(f"the snapshot of {session_id} was encrypted with another key, or is broken") from wrong
+
+    def _bound(self, session_id: str) -> bytes:
+        """A snapshot opens as that of its own session alone."""
+        return f"{FORMAT} {self._profile} {session_id}".encode()
+
+
+def _name(session_id: str) -> str:
+    return f"{session_id}.snapshot"
+
+
+def _delete_before(directory: Path, time_s: float) -> None:
+    for file in directory.glob(_name("*")):
+        with contextlib.suppress(OSError):  # another node is quicker
+            if file.stat().st_mtime < time_s:
+                file.unlink()
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(f".{secrets.token_hex(4)}")
+    try:
+        unfinished.touch(mode=0o600)
+        unfinished.write_bytes(content)
+        unfinished.replace(file)
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)

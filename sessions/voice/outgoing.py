@@ -1,0 +1,116 @@
+"""What a session says: numbered, written down, and then sent by whichever transport it has; or only written down."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+
+from sessions.retention.journal import Journal
+from sessions.retention.ownership import Hold, Ownership
+from sessions.retention.snapshots import Snapshots
+from sessions.store.interface import Fenced, StoreDown, UnknownSession
+from sessions.store.records import Entry
+from sessions.voice.events import AudioDelta, Event, ResponseDone, Resumed
+from sessions.voice.notes import notes_of
+from sessions.voice.resync import told
+from sessions.voice.session import VoiceSession
+from sessions.voice.teller import Bearer, Said, Teller
+from sessions.voice.unfinished import UnfinishedAnswers
+
+log = logging.getLogger(__name__)
+
+MAX_UNSENT = 256
+"""Events that a snapshot of the conversation does not tell, kept for a client that comes back without saying what it has.
+Overflow policy `latest`."""
+
+
+class Outgoing:
+    """`moved_at`: where the numbers of another node ended; 0: there was none."""
+
+    def __init__(
+        self,
+        session: VoiceSession,
+        hold: Hold,
+        teller: Teller,
+        ownership: Ownership,
+        snapshots: Snapshots,
+        unfinished: UnfinishedAnswers,
+        moved_at: int,
+    ) -> None:
+        self.teller = teller
+        self.journal = Journal(hold, ownership.write, self._snapshot, session.usage, promised=moved_at)
+        self.snapshot_bytes = 0
+        """Of the newest: what the session holds in memory is of that order."""
+        self._session = session
+        self._hold = hold
+        self._ownership = ownership
+        self._snapshots = snapshots
+        self._unfinished = unfinished
+        self._moved_at = moved_at
+        self._unsent: OrderedDict[int, Entry] = OrderedDict()
+
+    def note(self, group: Sequence[Event], bearer: Bearer | None) -> tuple[Said, ...]:
+        """Never waits, so that whoever has taken events from the session cannot lose them."""
+        every: list[Said] = []
+        for event in group:
+            said = self.teller.write(event, bearer)
+            every += said
+            self._unfinished.told(event)
+            if not told(event):
+                self._keep_unsent(said)
+        self.journal.note(every, notes_of(group))
+        if any(isinstance(event, ResponseDone) for event in group):
+            self.journal.keep_snapshot()
+        return tuple(every)
+
+    def sent(self, said: Said) -> None:
+        self._unsent.pop(said.seq, None)
+
+    async def resumed(self, last_seq: int) -> Resumed | None:
+        """For a client that has all up to `last_seq`; None: not all that it has missed is there, so it needs to be told anew."""
+        try:
+            await self.journal.settled()
+            missed = await self._ownership.missed(self._hold, last_seq)
+        except (StoreDown, Fenced, UnknownSession) as failure:
+            log.warning("session %s: what its client has missed is not known: %s", self._hold.session_id, failure)
+            return None
+        if not missed.complete or last_seq > self.teller.seq:
+            return None
+        self._unsent.clear()
+        self.journal.acknowledge(last_seq)
+        sounds = None if last_seq < self._moved_at else self.teller.seq - last_seq - len(missed.events)
+        return Resumed(self._session.config, last_seq, missed.events, sounds)
+
+    def untold(self) -> tuple[Entry, ...]:
+        """What nobody has been sent, and a snapshot does not tell."""
+        untold = tuple(self._unsent.values())
+        self._unsent.clear()
+        return untold
+
+    async def write_down(self, groups: AsyncIterator[tuple[Event, ...]]) -> None:
+        """Nobody is there: until somebody is, or the session ends. What sounds is dropped."""
+        async for group in groups:
+            if not isinstance(group[0], AudioDelta):
+                self.note(group, None)
+
+    async def rest(self) -> None:
+        """A snapshot of all that was said. Raises Fenced, StoreDown."""
+        self.journal.keep_snapshot()
+        await self.journal.settled()
+
+    def _keep_unsent(self, said: Sequence[Said]) -> None:
+        for each in said:
+            if each.kept is not None:
+                self._unsent[each.seq] = Entry(each.seq, each.kept)
+        while len(self._unsent) > MAX_UNSENT:
+            self._unsent.popitem(last=False)
+
+    async def _snapshot(self) -> bytes | None:
+        """None: the directory does not take it; what is in the store goes on being added to."""
+        snapshot = self._session.snapshot(self._unfinished.answers, self.teller.state())
+        try:
+            kept = await self._snapshots.keep(self._hold.session_id, snapshot)
+        except OSError as failure:
+            log.error("session %s: its snapshot cannot be written: %s", self._hold.session_id, failure)
+            return None
+        self.snapshot_bytes = len(kept)
+        return kept

@@ -1,0 +1,105 @@
+"""A conversation as it was told, from its snapshot and the notes since."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from sessions.retention.snapshots import VoiceSnapshot
+from sessions.voice.conversation import Entry
+from sessions.voice.events import (
+    Configured,
+    Event,
+    ItemAdded,
+    ItemDeleted,
+    ItemDone,
+    ItemTruncated,
+    ResponseCreated,
+    TranscriptCompleted,
+    TranscriptFailed,
+)
+from sessions.voice.items import InputAudio, Item
+from sessions.voice.notes import Note
+from sessions.voice.unfinished import UnfinishedAnswers
+
+LOST = "the server that was listening is gone"
+
+
+class Restored:
+    """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, `unfinished`; and `events`, which tell what has
+    ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `usage` is what
+    was used there."""
+
+    def __init__(self, snapshot: VoiceSnapshot, notes: list[Note], usage: Mapping[str, float]) -> None:
+        self.config = snapshot.config
+        self.epoch = snapshot.epoch
+        self.wire = snapshot.wire
+        self.usage = usage
+        self.entries = list(snapshot.entries)
+        self.events: list[Event] = []
+        unfinished = UnfinishedAnswers(snapshot.unfinished)
+        for note in notes:
+            unfinished.told(note)
+            self._apply(note)
+        self.unfinished = unfinished.answers
+        for answer in self.unfinished:
+            for event in answer.closing():
+                self._end(event)
+        self.entries = [entry for entry in self.entries if entry.written.status != "in_progress"]
+        self._give_up_words()
+
+    def _end(self, event: Event) -> None:
+        if isinstance(event, ItemDone):
+            event = ItemDone(event.item, self._before(event.item.id))
+            self._done(event.item)
+        self.events.append(event)
+
+    def _apply(self, note: Note) -> None:
+        match note:
+            case Configured(config):
+                self.config = config
+            case ItemAdded(item, previous):
+                self._add(item, previous)
+            case ItemDone(item):
+                self._done(item)
+            case ItemDeleted(item_id):
+                self.entries = [entry for entry in self.entries if entry.written.id != item_id]
+            case ItemTruncated(item_id, _, heard_ms):
+                if (entry := self._find(item_id)) is not None:
+                    entry.heard_ms, entry.source = heard_ms, "truncated"
+            case TranscriptCompleted(item_id, _, transcript, seconds):
+                self._heard(item_id, transcript, round(seconds * 1000))
+            case TranscriptFailed(item_id):
+                self._heard(item_id, "", 0)
+            case ResponseCreated():
+                self.epoch += 1
+            case _:
+                pass
+
+    def _add(self, item: Item, previous: str | None) -> None:
+        if self._find(item.id) is not None:
+            return
+        places = [place for place, entry in enumerate(self.entries) if entry.written.id == previous]
+        self.entries.insert(places[0] + 1 if places else 0 if previous is None else len(self.entries), Entry(item))
+
+    def _done(self, item: Item) -> None:
+        if (entry := self._find(item.id)) is not None:
+            entry.written = item
+
+    def _heard(self, item_id: str, transcript: str, duration_ms: int) -> None:
+        entry = self._find(item_id)
+        if entry is not None:
+            entry.written = msgspec.structs.replace(entry.written, parts=(InputAudio(transcript, duration_ms),))
+
+    def _give_up_words(self) -> None:
+        for entry in self.entries:
+            if any(isinstance(part, InputAudio) and part.transcript is None for part in entry.written.parts):
+                self._heard(entry.written.id, "", 0)
+                self.events.append(TranscriptFailed(entry.written.id, 0, LOST))
+
+    def _find(self, item_id: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.written.id == item_id), None)
+
+    def _before(self, item_id: str) -> str | None:
+        ids = [entry.written.id for entry in self.entries]
+        place = ids.index(item_id) if item_id in ids else 0
+        return ids[place - 1] if place else None
