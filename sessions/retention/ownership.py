@@ -32,6 +32,9 @@ class Hold:
         """Somebody else has it. Nothing more is to be done for it here."""
         self.replaced = False
         """The store had lost it and has it from here again, without its content."""
+        self.claiming: tuple[bytes, bytes] | None = None
+        """Token and offer of a claim for it that is under way, or whose answer was lost: the fence may be a newer one."""
+        self.asking = asyncio.Lock()
         self._clock = clock
         self._ends_at = clock() + record.life_s
         self._until = clock()
@@ -115,7 +118,11 @@ class Ownership:
         or it has ended. Raises StoreDown."""
         sent_at, before = self._clock(), self._holds.get(session_id)
         above = None if before is None else before.fence
+        if before is not None:
+            before.claiming = token, offer
         claimed = await self.store.claim(session_id, self.node, self._lease_s, token, offer, above=above)
+        if before is not None:
+            before.claiming = None
         if not isinstance(claimed, Claimed):
             return claimed
         if before is None or before.lost.is_set() or claimed.moved:
@@ -128,13 +135,15 @@ class Ownership:
     async def write(self, hold: Hold, write: Write) -> None:
         """Raises StoreDown; Fenced, and then the session is not ours any more. What the store has lost it gets back first, and
         `hold.replaced` tells that its content is missing."""
-        sent_at = self._clock()
+        sent_at, fence = self._clock(), hold.fence
         try:
-            await self.store.write(hold.session_id, hold.fence, write)
+            await self.store.write(hold.session_id, fence, write)
         except UnknownSession:
             await self._put_back(hold)
             return await self.write(hold, write)
         except Fenced:
+            if await self._is_newer(hold, fence):
+                return await self.write(hold, write)
             self._lose(hold)
             raise
         hold.confirmed(sent_at + self._lease_s)
@@ -194,16 +203,35 @@ class Ownership:
             if still.get(session_id, False):
                 hold.confirmed(sent_at + self._lease_s)
             else:
-                await self._look_again(hold)
+                await self._look_again(hold, fences[session_id])
 
-    async def _look_again(self, hold: Hold) -> None:
+    async def _look_again(self, hold: Hold, fence: Fence) -> None:
         try:
             if await self.store.look(hold.session_id) is None:
                 return await self._put_back(hold)
         except Fenced:
             pass
-        self._lose(hold)
+        if not await self._is_newer(hold, fence):
+            self._lose(hold)
         return None
+
+    async def _is_newer(self, hold: Hold, fence: Fence) -> bool:
+        """Whether the hold has a newer one than `fence`, which the store does not take any more: a claim of ours may have been
+        carried out of which nobody heard. It is said again. Raises StoreDown."""
+        async with hold.asking:
+            if hold.fence != fence or hold.claiming is None:
+                return hold.fence != fence
+            sent_at = self._clock()
+            again = await self.store.claim(hold.session_id, self.node, self._lease_s, *hold.claiming, above=fence)
+            hold.claiming = None
+            if not isinstance(again, Claimed):
+                return False
+            if again.moved:  # who had it meanwhile has put it down: what we remember of it is old
+                await self.store.disown(hold.session_id, self.node)
+                return False
+            hold.fence = again.fence
+            hold.confirmed(sent_at + self._lease_s)
+            return True
 
     async def _put_back(self, hold: Hold) -> None:
         """The store does not know the session any more. If it has lost its data, or our lease holds, nobody has ended it: it gets

@@ -1,5 +1,6 @@
 """A store in memory behind a line that a test cuts, and that may lose its data."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from sessions.store.interface import StoreDown
@@ -8,11 +9,13 @@ from sessions.store.records import Claimed, Fence, Listed, OwnedBy, SessionRecor
 
 
 class CutStore(MemoryStore):
-    """`down`: no session can be written, renewed, claimed or ended. `written` are all writes that were taken."""
+    """`down`: no session can be written, renewed, claimed or ended. `late`: a claim is carried out, and answered when it is set.
+    `written` are all writes that were taken."""
 
     def __init__(self, now_us: Callable[[], int]) -> None:
         super().__init__(now_us)
         self.down = False
+        self.late: asyncio.Event | None = None
         self.written: list[Write] = []
 
     def lose_all(self) -> None:
@@ -28,7 +31,12 @@ class CutStore(MemoryStore):
         self, session_id: str, node: str, lease_s: float, token: bytes, offer: bytes, *, above: Fence | None = None
     ) -> Claimed | OwnedBy | None:
         self._check()
-        return await super().claim(session_id, node, lease_s, token, offer, above=above)
+        answer = await super().claim(session_id, node, lease_s, token, offer, above=above)
+        late, self.late = self.late, None
+        if late is not None:
+            await late.wait()
+            self._check()
+        return answer
 
     async def renew_owned(self, owned: Mapping[str, Fence], lease_s: float) -> Mapping[str, bool]:
         self._check()

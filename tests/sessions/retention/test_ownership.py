@@ -1,5 +1,6 @@
 """A session is acted for by one node at a time: by its lease, its fence, and what it finds in the store."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -149,6 +150,52 @@ async def test_who_comes_back_to_the_same_node_finds_the_same_hold_under_a_newer
         before = hold.fence
         assert await taken(made.one) is hold
         assert hold.fence > before
+
+
+@pytest.mark.parametrize("by_writing", [True, False])
+async def test_what_goes_on_while_its_client_comes_back_is_not_fenced_out_by_it(by_writing: bool) -> None:
+    async with world() as (made, hold):
+        made.store.late = answered = asyncio.Event()
+        claiming = asyncio.create_task(taken(made.one))
+        await settle()
+        await (made.one.write(hold, HELLO) if by_writing else made.one.renew())
+        answered.set()
+        assert await claiming is hold
+        await made.one.write(hold, Write(number=2))
+        assert not hold.lost.is_set()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "cut off"])
+@pytest.mark.parametrize("by_writing", [True, False])
+async def test_a_claim_of_which_nobody_heard_takes_nothing_from_the_node_that_has_it(how: str, by_writing: bool) -> None:
+    async with world() as (made, hold):
+        made.store.late = answered = asyncio.Event()
+        claiming = asyncio.create_task(taken(made.one))
+        await settle()
+        if how == "cancelled":
+            claiming.cancel()
+        else:
+            made.store.down = True
+            answered.set()
+        await asyncio.wait([claiming])
+        made.store.down = False
+        await (made.one.write(hold, HELLO) if by_writing else made.one.renew())
+        assert not hold.lost.is_set()
+        assert await taken(made.one) is hold
+
+
+async def test_after_such_a_claim_whoever_had_it_meanwhile_is_not_taken_for_us() -> None:
+    async with world() as (made, hold):
+        made.store.down = True
+        with pytest.raises(StoreDown):
+            await made.one.claim("sess_1", TOKEN, hashed("unheard"))
+        made.store.down = False
+        made.clock.now_s += LEASE_S + 1
+        await made.other.disown(await taken(made.other))
+        with pytest.raises(Fenced):
+            await made.one.write(hold, HELLO)
+        assert hold.lost.is_set()
+        await taken(made.other)
 
 
 async def test_what_is_put_down_is_anybodys() -> None:
