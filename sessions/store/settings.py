@@ -1,7 +1,6 @@
 """Where the store is: the deployment's `store:` section."""
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,11 +20,13 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def is_shared(self) -> bool:
-        return urlsplit(self.url).scheme != "memory"
+        return self.url.partition("://")[0] != "memory"
 
     def without_password(self) -> "StoreSettings":
-        parts = urlsplit(self.url)
-        if parts.password is None:
+        """Whatever it has in it, also what means something else in a URL: all up to the last @ may be a part of it."""
+        scheme, separator, rest = self.url.partition("://")
+        credentials, at, places = rest.rpartition("@")
+        user, colon, _ = credentials.partition(":")
+        if not colon:
             return self
-        shown = parts.netloc.replace(f":{parts.password}@", f":{HIDDEN}@")
-        return msgspec.structs.replace(self, url=parts._replace(netloc=shown).geturl())
+        return msgspec.structs.replace(self, url=f"{scheme}{separator}{user}:{HIDDEN}{at}{places}")

@@ -74,11 +74,19 @@ def test_tenants_have_what_is_set(tmp_path: Path) -> None:
     assert deployment.tenants == {"acme": TenantSettings(weight=2, sessions=5, priority="batch"), "other": TenantSettings()}
 
 
-def test_the_password_of_the_store_is_not_printed(tmp_path: Path) -> None:
-    deployment = load(written(tmp_path, MINIMAL + "store: {url: 'rediss://user:hush-hush@redis.example:6379/1'}"))
+@pytest.mark.parametrize(
+    "password", ["hush-hush", "hush#hush", "hu[sh", "hu:sh", "hu@sh", "hu\u2100sh", "hu%2Fsh", "hu?sh", "hu/sh"]
+)
+def test_the_password_of_the_store_is_not_printed(tmp_path: Path, password: str) -> None:
+    deployment = load(written(tmp_path, MINIMAL + f"store: {{url: 'rediss://user:{password}@redis.example:6379/1'}}"))
     assert deployment.store.is_shared
     assert "rediss://user:(hidden)@redis.example:6379/1" in render(deployment)
-    assert "hush-hush" not in render(deployment)
+    assert password not in render(deployment)
+
+
+@pytest.mark.parametrize("url", ["memory://", "redis://redis.example:6379/1", "redis+sentinel://a:1,b:2/main", "redis://user@h"])
+def test_a_store_without_a_password_is_printed_as_it_is(tmp_path: Path, url: str) -> None:
+    assert f"url: {url}" in render(load(written(tmp_path, MINIMAL + f"store: {{url: '{url}'}}"))).replace("'", "")
 
 
 def test_what_was_calibrated_stands_beside_the_file_which_may_know_better(tmp_path: Path) -> None:
