@@ -9,6 +9,7 @@ import msgspec
 
 from engines.logs import LogFormat, LogLevel, LogStyle
 from realtime.webrtc.settings import WebRtcSettings
+from sessions.identity.principal import ORIGIN_FORM, is_origin
 
 API_KEY_VARIABLE = "ANTIPHON_API_KEY"
 SIGNING_KEY_VARIABLE = "ANTIPHON_SIGNING_KEY"
@@ -83,7 +84,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         for proxy in self.trusted_proxies:
             _require(_is_network(proxy), "trusted_proxies", "an address or a network such as 10.0.0.0/8", proxy)
         for origin in self.allowed_origins:
-            _require("://" in origin and not origin.endswith("/"), "allowed_origins", "scheme://host[:port]", origin)
+            _require(is_origin(origin), "allowed_origins", ORIGIN_FORM, origin)
 
 
 def api_key(environment: Mapping[str, str] = os.environ) -> str | None:

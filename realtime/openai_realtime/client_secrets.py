@@ -1,12 +1,13 @@
 """`POST /v1/realtime/client_secrets`: a key for a browser, short-lived, with the session that it is for."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from aiohttp import hdrs, web
 
 from realtime.context import CONTEXT, AppContext
-from realtime.errors import Forbidden, Refusal, UnknownModel
+from realtime.errors import Forbidden, Invalid, Refusal, UnknownModel
 from realtime.guard import PRINCIPAL
 from realtime.openai_realtime.opening import default_session
 from realtime.openai_realtime.secret_session import written
@@ -15,7 +16,7 @@ from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.rest.body import read_json
 from realtime.turned_away import turned_away
 from sessions.identity.client_secrets import NotGranted, TooLong, Wish
-from sessions.identity.principal import Scope
+from sessions.identity.principal import ORIGIN_FORM, Scope, is_origin
 from sessions.store.interface import StoreDown
 from sessions.voice.sessions import new_id
 
@@ -56,6 +57,7 @@ async def create(request: web.Request) -> web.Response:
         raise Forbidden("Authorization: expected an API key, got a client secret, which makes no others", code="key_needed")
     body = await read_json(request, SecretBody)
     _check_model(body.session.model, context)
+    _check_origins(body.origins or ())
     effective = apply(default_session(context), body.session, context.catalogue)
     try:
         value, expires_at = await context.credentials.secrets.make(maker, _wish(body))
@@ -73,6 +75,12 @@ async def create(request: web.Request) -> web.Response:
 def _check_model(model: str | None, context: AppContext) -> None:
     if model is not None and model != context.catalogue.pipeline:
         raise UnknownModel(model, (context.catalogue.pipeline,), "realtime sessions")
+
+
+def _check_origins(origins: Sequence[str]) -> None:
+    for number, origin in enumerate(origins):
+        if not is_origin(origin):
+            raise Invalid(f"origins[{number}]", ORIGIN_FORM, origin)
 
 
 def _wish(body: SecretBody) -> Wish:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from sessions.identity.api_keys import SHELF, KeyRecord, NewKey, hashed, new_key
-from sessions.identity.principal import Scope, is_name
+from sessions.identity.principal import ORIGIN_FORM, Scope, is_name, is_origin
 from sessions.identity.shelf_view import ShelfView
 from sessions.store.interface import KeyStore
 
@@ -40,8 +40,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         if not is_name(self.tenant):
             raise GrantRefused(f"tenant: expected 1 to 64 letters, digits, - and _, got {self.tenant!r}")
         for origin in self.origins:
-            if "://" not in origin or origin.endswith("/"):
-                raise GrantRefused(f"origin: expected scheme://host[:port], got {origin!r}")
+            if not is_origin(origin):
+                raise GrantRefused(f"origin: expected {ORIGIN_FORM}, got {origin!r}")
 
 
 class KeyRing:

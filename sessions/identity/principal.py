@@ -12,6 +12,8 @@ LOCAL_TENANT = "local"
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Tenants are parts of names in the store, ids parts of paths; neither may mean anything there."""
+_ORIGIN = re.compile(r"(?!http://.*:80$|https://.*:443$)[a-z][a-z0-9+.-]*://[a-z0-9._~:\[\]-]+")
+ORIGIN_FORM = "scheme://host[:port] as browsers send it: in small letters, without a usual port and without a path"
 
 
 class Scope(StrEnum):
@@ -61,6 +63,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
 LOCAL = Principal(tenant=LOCAL_TENANT, key_id="local", scopes=frozenset(Scope))
 """Whoever reaches a server without keys."""
+
+
+def is_origin(text: str) -> bool:
+    """Whether a browser can send it so, in the header Origin: what it never sends would let no page in."""
+    return _ORIGIN.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:

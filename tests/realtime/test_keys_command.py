@@ -106,8 +106,11 @@ def test_an_unknown_id_is_told(file: Path, capsys: pytest.CaptureFixture[str], o
 def test_what_no_key_can_be_for_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert keys(file, "create", "--tenant", "{acme}") == 1
     assert "tenant: expected" in capsys.readouterr().err
-    assert keys(file, "create", "--tenant", "acme", "--origin", "app.example") == 1
-    assert "origin: expected scheme://host[:port], got 'app.example'" in capsys.readouterr().err
+    for origin in ("app.example", "https://App.example", "https://app.example:443", "https://app.example/talk"):
+        assert keys(file, "create", "--tenant", "acme", "--origin", origin) == 1
+        said = capsys.readouterr().err
+        assert "origin: expected scheme://host[:port] as browsers send it" in said
+        assert f"got '{origin}'" in said
 
 
 def test_a_file_that_others_can_write_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,8 @@ from realtime.settings import ServerSettings, api_key
         ({"tls_cert": "own.pem"}, "server.tls_key"),
         ({"tls_key": "own.key"}, "server.tls_cert"),
         ({"allowed_origins": ("https://example.org/",)}, "server.allowed_origins"),
+        ({"allowed_origins": ("https://Example.org",)}, "server.allowed_origins"),
+        ({"allowed_origins": ("https://example.org:443",)}, "server.allowed_origins"),
     ],
 )
 def test_a_wrong_value_is_named(changes: dict[str, object], field: str) -> None:

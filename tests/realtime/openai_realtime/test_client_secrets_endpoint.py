@@ -110,6 +110,7 @@ async def test_a_server_without_keys_makes_them_too(edge: Edge) -> None:
         ({"session": {"audio": {"input": {"format": {"type": "audio/mp3"}}}}}, "session.audio.input.format"),
         ({"session": {"tools": [{"type": "function"}]}}, "session.tools"),
         ({"longest_session_s": 0}, "longest_session_s"),
+        ({"origins": [APP, "https://App.example/"]}, "origins[1]"),
     ],
 )
 async def test_what_is_wrong_is_named(edge: Edge, body: object, field: str) -> None:

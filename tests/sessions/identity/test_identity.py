@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from sessions.identity.principal import LOCAL, Principal, Scope, is_name
+from sessions.identity.principal import LOCAL, Principal, Scope, is_name, is_origin
 from sessions.identity.tenants import Tenants, TenantSettings
 from sessions.store.records import Priority
 
@@ -66,3 +66,26 @@ def test_who_comes_back_is_never_put_behind() -> None:
 def test_a_tenant_has_a_name() -> None:
     with pytest.raises(ValueError, match=r"tenants: expected names .*got 'a\{b\}'"):
         Tenants({"a{b}": TenantSettings()})
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://app.example", "http://app.example:8080", "http://[2001:db8::1]:3000", "https://a.example:80", "app://localhost"],
+)
+def test_what_a_browser_sends_is_an_origin(origin: str) -> None:
+    assert is_origin(origin)
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://App.example", "https://app.example:443", "http://app.example:80", "https://a.example/"]
+)
+@pytest.mark.parametrize("after", ["", "/path", "?", "#", "\n", " "])
+def test_what_no_browser_sends_is_none(origin: str, after: str) -> None:
+    assert not is_origin(origin + after)
+
+
+@pytest.mark.parametrize(
+    "origin", ["", "*", "null", "app.example", "https://", "//a", "https://ü.example", "https://u@a.example", "HTTPS://a"]
+)
+def test_what_is_no_origin_is_none(origin: str) -> None:
+    assert not is_origin(origin)
