@@ -18,6 +18,7 @@ from sessions.store.interface import KeyStore
 
 SHELF = "api_keys"
 PREFIX = "ak_"
+ID_CHARACTERS = 12
 _KEY = re.compile(r"ak_(?P<id>[0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 
 
@@ -66,7 +67,7 @@ class NewKey(msgspec.Struct, frozen=True):
 
 
 def new_key() -> NewKey:
-    key_id = secrets.token_hex(6)
+    key_id = secrets.token_hex(ID_CHARACTERS // 2)
     return NewKey(key_id, f"{PREFIX}{key_id}_{secrets.token_urlsafe(32)}")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from sessions.identity.api_keys import SHELF, KeyRecord, NewKey, hashed, new_key
+from sessions.identity.api_keys import ID_CHARACTERS, PREFIX, SHELF, KeyRecord, NewKey, hashed, new_key
 from sessions.identity.principal import ORIGIN_FORM, Scope, is_name, is_origin
 from sessions.identity.shelf_view import ShelfView
 from sessions.store.interface import KeyStore
@@ -18,8 +18,13 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 class NoSuchKey(ValueError):
+    """Where the key itself was given, as people do, it is not repeated."""
+
     def __init__(self, key_id: str, why: str) -> None:
-        super().__init__(f"key: expected the id of one in `antiphon keys list`, got {key_id[:LONGEST_SHOWN]!r}, {why}")
+        got = f"{key_id[:LONGEST_SHOWN]!r}, {why}"
+        if key_id.startswith(PREFIX):
+            got = f"a key: its id is {key_id.removeprefix(PREFIX)[:ID_CHARACTERS]!r}"
+        super().__init__(f"key: expected the id of one in `antiphon keys list`, got {got}")
 
 
 class GrantRefused(ValueError):

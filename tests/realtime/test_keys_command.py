@@ -103,6 +103,18 @@ def test_an_unknown_id_is_told(file: Path, capsys: pytest.CaptureFixture[str], o
     assert len(said) < 300
 
 
+@pytest.mark.parametrize("order", ["revoke", "rotate"])
+def test_who_gives_the_key_for_its_id_is_told_the_id_and_not_the_key(
+    file: Path, capsys: pytest.CaptureFixture[str], order: str
+) -> None:
+    key = made(file, capsys, "--tenant", "acme")
+    assert keys(file, order, key) == 1
+    said = capsys.readouterr().err
+    assert f"got a key: its id is '{key[3:15]}'" in said
+    assert key[16:20] not in said
+    assert keys(file, order, key[3:15]) == 0
+
+
 def test_what_no_key_can_be_for_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert keys(file, "create", "--tenant", "{acme}") == 1
     assert "tenant: expected" in capsys.readouterr().err
