@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from realtime.commands.server_options import table
 from realtime.deployment import DEFAULT_FILE, Deployment, load
 from realtime.keys import key_file
 from sessions.identity.api_keys import KeyRecord, NewKey
@@ -18,6 +19,7 @@ from sessions.store.interface import KeyStore
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 GRACE_S = 86_400
+HEADINGS = ("KEY", "TENANT", "ALLOWS")
 _DURATION = re.compile(r"(?P<count>[0-9]{1,9})(?P<unit>[smhd])")
 
 
@@ -55,7 +57,9 @@ def duration_s(text: str) -> int:
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tenant", required=True, metavar="NAME", help="whose sessions its sessions are")
-    parser.add_argument("--scope", action="append", choices=list(Scope), help="repeatable (default: sessions and rest)")
+    parser.add_argument(
+        "--scope", action="append", choices=[scope.value for scope in Scope], help="repeatable (default: sessions and rest)"
+    )
     parser.add_argument("--kind", action="append", metavar="KIND", help="of sessions, such as voice; repeatable (default: all)")
     parser.add_argument("--model", action="append", metavar="MODEL", help="repeatable (default: all)")
     parser.add_argument("--origin", action="append", metavar="ORIGIN", help="whose pages may use it; repeatable")
@@ -97,10 +101,12 @@ async def _create(ring: KeyRing, arguments: argparse.Namespace) -> None:
 
 async def _list(ring: KeyRing, _arguments: argparse.Namespace) -> None:
     keys = await ring.keys()
-    for key_id, record in sorted(keys.items(), key=lambda named: named[1].created_at):
-        sys.stdout.write(f"{key_id}  {record.tenant:<16} {_rights(record)}\n")
     if not keys:
         sys.stderr.write("there are no keys\n")
+        return
+    by_age = sorted(keys.items(), key=lambda named: named[1].created_at)
+    rows = [(key_id, record.tenant, _rights(record)) for key_id, record in by_age]
+    sys.stdout.write("".join(f"{line}\n" for line in table(HEADINGS, rows, "")))
 
 
 async def _revoke(ring: KeyRing, arguments: argparse.Namespace) -> None:

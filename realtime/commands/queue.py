@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from realtime.admin.records import QueueShown, SeatsShown
-from realtime.commands.server_options import add_server_options, client, show, table
+from realtime.commands.server_options import add_server_options, client, number, show, table
 
 
 class _Both(msgspec.Struct, frozen=True):
@@ -33,5 +33,5 @@ def _lines(both: _Both) -> Iterator[str]:
     yield f"{seats.active} have a seat; {seats.lent} of them have no client now, and give it to a newcomer"
     for kind, known in seats.calibrated.items():
         yield f"calibrated: {known.seats} of kind {kind}"
-    rows = [(name, f"{each.used:g}", f"{each.capacity:g}") for name, each in seats.resources.items()]
+    rows = [(name, number(each.used), number(each.capacity)) for name, each in seats.resources.items()]
     yield from table(("RESOURCE", "USED", "CAPACITY"), rows, "no node brings anything")

@@ -13,6 +13,7 @@ from realtime.settings import API_KEY_VARIABLE
 from realtime.talk import DEFAULT_URL
 
 GAP = "  "
+MOST_DIGITS = 18
 
 
 def add_server_options(parser: argparse.ArgumentParser, url: str | None = DEFAULT_URL) -> None:
@@ -25,6 +26,18 @@ def add_server_options(parser: argparse.ArgumentParser, url: str | None = DEFAUL
 def client(arguments: argparse.Namespace) -> AdminClient:
     """Raises AdminFailed."""
     return AdminClient(arguments.url, os.environ.get(API_KEY_VARIABLE) or None, arguments.cacert)
+
+
+def count(text: str) -> int:
+    """1 or more, as argparse wants to be told."""
+    if not (text.isascii() and text.isdigit() and int(text[:MOST_DIGITS])):
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text[:MOST_DIGITS]!r}")
+    return int(text[:MOST_DIGITS])
+
+
+def number(amount: float) -> str:
+    """All its digits, grouped."""
+    return f"{amount:,.10g}"
 
 
 def show(arguments: argparse.Namespace, answer: msgspec.Struct | Sequence[msgspec.Struct], lines: Iterable[str]) -> None:
@@ -43,4 +56,4 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], empty: str) ->
 
 
 def amounts(usage: Mapping[str, float]) -> str:
-    return ", ".join(f"{what} {amount:,.10g}" for what, amount in sorted(usage.items())) or "-"
+    return ", ".join(f"{what} {number(amount)}" for what, amount in sorted(usage.items())) or "-"

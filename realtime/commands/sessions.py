@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from realtime.admin.client import AdminClient
 from realtime.admin.records import SessionClosed, SessionPage, SessionShown
-from realtime.commands.server_options import add_server_options, amounts, client, show, table
+from realtime.commands.server_options import add_server_options, amounts, client, count, show, table
 
 PATH = "/sessions"
 HEADINGS = ("SESSION", "TENANT", "KIND", "STATE", "NODE", "LIFE LEFT")
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     orders = parser.add_subparsers(dest="order", required=True, metavar="ORDER")
     listing = orders.add_parser("list", help="all that the key may see")
     listing.add_argument("--tenant", help="of this one alone")
-    listing.add_argument("--limit", type=int, default=1000, help="at most so many (default: %(default)s)")
+    listing.add_argument("--limit", type=count, default=1000, help="at most so many (default: %(default)s)")
     for name, summary in (("show", "one of them"), ("close", "end one: its client is told, and all of it is deleted")):
         orders.add_parser(name, help=summary).add_argument("session", metavar="ID")
     for order in orders.choices.values():

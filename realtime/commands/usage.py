@@ -23,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
             break
         query["after"] = page.next
     wanted = [tenant for tenant in found if arguments.tenant in (None, tenant.id)]
-    show(arguments, wanted, table(HEADINGS, [_row(tenant) for tenant in wanted], "nobody has used anything"))
+    empty = "nobody has used anything" if arguments.tenant is None else f"no tenant {arguments.tenant} has used anything"
+    show(arguments, wanted, table(HEADINGS, [_row(tenant) for tenant in wanted], empty))
     return 0
 
 

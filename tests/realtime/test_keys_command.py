@@ -79,9 +79,24 @@ def test_a_list_has_everything_but_the_keys(file: Path, capsys: pytest.CaptureFi
     key = made(file, capsys, "--tenant", "acme", "--expires", "30d", "--model", "a")
     assert keys(file, "list") == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{key[3:15]}  acme  ")
+    assert shown.splitlines()[1].startswith(f"{key[3:15]}  acme  ")
     assert "rest, sessions; models a; made " in shown
     assert key[16:] not in shown + (file.parent / "keys.json").read_text()
+
+
+def test_a_list_is_a_table_however_long_the_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for tenant in ("a", "a-tenant-with-a-rather-long-name"):
+        made(file, capsys, "--tenant", tenant)
+    assert keys(file, "list") == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["KEY", "TENANT", "ALLOWS"]
+    assert {row.index("rest, sessions; ") for row in rows} == {heading.index("ALLOWS")}
+
+
+def test_the_scopes_are_named_as_they_are_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        keys(file, "create", "--tenant", "acme", "--scope", "all")
+    assert "(choose from 'sessions', 'rest', 'admin')" in capsys.readouterr().err
 
 
 async def test_a_rotated_key_and_its_successor(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

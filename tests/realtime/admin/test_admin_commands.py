@@ -65,7 +65,7 @@ async def test_the_queue_and_what_is_taken(house: Operated, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert "0 wait, of 100 that may, 300 s at most" in said
     assert "calibrated: 6 of kind voice" in said
-    assert ["node:a:sessions", "1", "2000"] in [line.split() for line in said.splitlines()]
+    assert ["node:a:sessions", "1", "2,000"] in [line.split() for line in said.splitlines()]
     assert await run(house, "queue", "--json") == 0
     assert json.loads(capsys.readouterr().out)["seats"]["active"] == 1
 
@@ -77,6 +77,28 @@ async def test_usage_of_all_or_of_one(house: Operated, capsys: pytest.CaptureFix
     assert lines[1:] == [[ACME, "0", "3", "-"], ["idle", "0", "-", "-"], [OTHER, "0", "-", "tokens_in 12"]]
     assert await run(house, "usage", "--tenant", OTHER, "--json") == 0
     assert [each["usage"] for each in json.loads(capsys.readouterr().out)] == [{"tokens_in": 12.0}]
+
+
+async def test_what_is_large_is_shown_with_all_its_digits(house: Operated, capsys: pytest.CaptureFixture[str]) -> None:
+    await house.has_node("b", seats=1_234_567)
+    assert await run(house, "queue") == 0
+    assert ["node:b:sessions", "0", "1,234,567"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+async def test_of_a_tenant_that_is_not_there_nothing_is_said_of_the_others(
+    house: Operated, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await house.store.bill(OTHER, "sess_9", {"tokens_in": 12})
+    assert await run(house, "usage", "--tenant", "nobody") == 0
+    assert capsys.readouterr().out == "no tenant nobody has used anything\n"
+
+
+@pytest.mark.parametrize("limit", ["-1", "0", "x", "", "1.5"])
+async def test_no_list_is_cut_to_nothing(house: Operated, capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    await house.has_session("sess_1")
+    with pytest.raises(SystemExit):
+        await run(house, "sessions", "list", f"--limit={limit}")
+    assert "--limit: expected a number from 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("session", ["sess_none", "a/../b", "{x}", "a\0b", "ü" * 100])
