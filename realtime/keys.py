@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from sessions.identity.key_file import KeyFile
 from sessions.identity.signing_keys import SHORTEST_CHARACTERS, OwnSigningKeys, SharedSigningKeys, SigningKeys
 from sessions.store.interface import KeyStore, StoreDown
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
 
 class KeysWrong(ValueError):
     """The environment sets a key that cannot be used."""
@@ -28,6 +31,8 @@ def check_keys(deployment: Deployment, api_key: str | None) -> None:
             f"{API_KEY_VARIABLE}: expected a key of your own making, got one that begins with {api_key[:3]}: what "
             "`antiphon keys` makes is for clients, and the server knows it already"
         )
+    if api_key is not None and _CONTROL.search(api_key):
+        raise KeysWrong(f"{API_KEY_VARIABLE}: expected characters that a header can carry, got control characters among them")
     for key in signing_keys():
         if len(key) < SHORTEST_CHARACTERS:
             raise KeysWrong(f"{SIGNING_KEY_VARIABLE}: expected at least {SHORTEST_CHARACTERS} characters, got {len(key)}")

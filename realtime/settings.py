@@ -88,8 +88,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
-    """A key that opens everything, besides those that `antiphon keys` makes; None: there is none."""
-    return environment.get(API_KEY_VARIABLE) or None
+    """A key that opens everything, besides those that `antiphon keys` makes; for a client, the one that it bears. None: there is
+    none. Without the blanks and line ends around it: files of secrets have them, and headers do not."""
+    return environment.get(API_KEY_VARIABLE, "").strip() or None
 
 
 def signing_keys(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:

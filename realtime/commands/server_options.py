@@ -1,7 +1,6 @@
 """The options of commands that ask a running server, and how they show its answers."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from realtime.admin.client import AdminClient
-from realtime.settings import API_KEY_VARIABLE
+from realtime.settings import API_KEY_VARIABLE, api_key
 from realtime.talk import DEFAULT_URL
 
 GAP = "  "
@@ -25,7 +24,7 @@ def add_server_options(parser: argparse.ArgumentParser, url: str | None = DEFAUL
 
 def client(arguments: argparse.Namespace) -> AdminClient:
     """Raises AdminFailed."""
-    return AdminClient(arguments.url, os.environ.get(API_KEY_VARIABLE) or None, arguments.cacert)
+    return AdminClient(arguments.url, api_key(), arguments.cacert)
 
 
 def count(text: str) -> int:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from realtime.settings import API_KEY_VARIABLE
+from realtime.settings import api_key
 from realtime.talk.conversation import Conversation, TalkFailed
 from realtime.talk.question import WavError, read_wav
 from realtime.talk.speaker import CannotSave, open_speaker
@@ -55,7 +55,7 @@ async def _talk(arguments: argparse.Namespace) -> None:
     pcm = None if arguments.question is None else read_wav(arguments.question)
     async with (
         open_speaker(arguments.out, play=not arguments.no_play) as speaker,
-        Conversation(arguments.url, os.environ.get(API_KEY_VARIABLE), _say, speaker, trusted(arguments.cacert)) as conversation,
+        Conversation(arguments.url, api_key(), _say, speaker, trusted(arguments.cacert)) as conversation,
     ):
         if arguments.voice is not None:
             await conversation.choose_voice(arguments.voice)

@@ -173,6 +173,12 @@ def test_a_clients_key_is_no_servers(file: Path, key: str) -> None:
         check_keys(load(file), key)
 
 
+def test_a_key_that_no_header_carries_is_refused_at_the_start(file: Path) -> None:
+    with pytest.raises(KeysWrong, match="ANTIPHON_API_KEY: expected characters that a header can carry"):
+        check_keys(load(file), "two\nlines")
+    check_keys(load(file), "clé \udce9")
+
+
 def test_a_signing_key_has_a_length(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPHON_SIGNING_KEY", f"{'a' * 32},short")
     with pytest.raises(KeysWrong, match="ANTIPHON_SIGNING_KEY: expected at least 32 characters, got 5"):

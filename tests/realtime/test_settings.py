@@ -30,3 +30,9 @@ def test_the_key_comes_from_the_environment() -> None:
     assert api_key({"ANTIPHON_API_KEY": "secret"}) == "secret"
     assert api_key({"ANTIPHON_API_KEY": ""}) is None
     assert api_key({}) is None
+
+
+@pytest.mark.parametrize("around", ["\n", "\r\n", " ", "\t"])
+def test_a_key_from_a_file_is_the_key(around: str) -> None:
+    assert api_key({"ANTIPHON_API_KEY": f"{around}a key{around}"}) == "a key"
+    assert api_key({"ANTIPHON_API_KEY": around}) is None
