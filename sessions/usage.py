@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sessions.voice.audio_buffer import SAMPLES_PER_MS
-from sessions.voice.events import AudioDelta, Event
-
 AUDIO_IN_S: Final = "audio_in_s"
 AUDIO_OUT_S: Final = "audio_out_s"
 """Of answers: all that was made, also what an interruption kept from being heard."""
@@ -15,7 +12,7 @@ TOKENS_OUT: Final = "tokens_out"
 REQUESTS: Final = "requests"
 """One-shot, over REST, that were answered."""
 
-_SAMPLE_BYTES = 2
+_BYTES_PER_S = 48_000
 
 
 class UsageMeter:
@@ -35,14 +32,13 @@ class UsageMeter:
             self._totals[what] = self._totals.get(what, 0.0) + amount
 
     def hear(self, pcm: bytes) -> None:
-        """`pcm`: PCM16 mono, 24 kHz, from the client."""
+        """`pcm` from the client: PCM16 mono, 24 kHz."""
         self.add(AUDIO_IN_S, seconds_of(pcm))
 
-    def tell(self, event: Event) -> None:
-        """Every event of the session passes here."""
-        if isinstance(event, AudioDelta):
-            self.add(AUDIO_OUT_S, seconds_of(event.pcm))
+    def speak(self, pcm: bytes) -> None:
+        """To the client."""
+        self.add(AUDIO_OUT_S, seconds_of(pcm))
 
 
 def seconds_of(pcm: bytes) -> float:
-    return len(pcm) / _SAMPLE_BYTES / SAMPLES_PER_MS / 1000
+    return len(pcm) / _BYTES_PER_S

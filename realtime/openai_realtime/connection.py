@@ -23,11 +23,11 @@ from realtime.openai_realtime.sound_in import SoundIn
 from realtime.openai_realtime.speaker import Speaker
 from realtime.openai_realtime.understanding import Understood, understand
 from realtime.openai_realtime.wire import Ended, Wire
+from sessions.retention.journal import Said
 from sessions.store.interface import Fenced
 from sessions.voice import events
 from sessions.voice.attached import Attached, Dismissal
 from sessions.voice.commands import ClearPlayback, Command, CommandRefused, Configure
-from sessions.voice.teller import Said
 
 OFF_LOOP_BYTES = 256 << 10
 """Longer messages are decoded in a thread: the largest append takes some 30 ms."""

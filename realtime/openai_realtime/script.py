@@ -10,10 +10,11 @@ from realtime.openai_realtime.session_config import WireSession, shown_session
 from realtime.openai_realtime.session_patch import OpenObject
 from realtime.openai_realtime.sound_out import SoundOut
 from realtime.openai_realtime.translation import translate
+from sessions.retention.journal import Said
 from sessions.store.records import Entry
 from sessions.voice import events
 from sessions.voice.config import VoiceConfig
-from sessions.voice.teller import Bearer, Said
+from sessions.voice.teller import Bearer
 
 
 class _Kept(msgspec.Struct, frozen=True):

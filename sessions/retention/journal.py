@@ -11,14 +11,21 @@ from sessions.store.interface import Fenced, StoreDown
 from sessions.store.records import Entry, Write
 from sessions.store.session_limits import LONGEST_EVENT_ID, InputsFull
 from sessions.usage import UsageMeter
-from sessions.voice.notes import Note, encoded
-from sessions.voice.teller import Said
 
 MAX_WAITING = 1000
 """Events that the store has not taken. While it is down nothing waits until there are so many; overflow policy then: block."""
 PROMISED = 512
 """Numbers of sound that may go out before the next word to the store: ten seconds of it."""
 RETRY_S = 0.5
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One event as it goes out. `seq` is its place in all that the session says. `kept` is what the journal holds of it; None:
+    nothing, as it is sound, or a greeting that belongs to one transport."""
+
+    seq: int
+    text: bytes
+    kept: bytes | None
 
 
 class Journal:
@@ -39,7 +46,7 @@ class Journal:
         self._write = write
         self._snapshot = snapshot
         self._events: list[Entry] = []
-        self._notes: list[Note] = []
+        self._notes: list[bytes] = []
         self._results: dict[str, bytes] = {}
         self._state: State | None = None
         self._acknowledged = 0
@@ -50,7 +57,7 @@ class Journal:
         self._progress = asyncio.Event()
         self._is_down = False
 
-    def note(self, said: Sequence[Said], notes: Sequence[Note] = ()) -> None:
+    def note(self, said: Sequence[Said], notes: Sequence[bytes] = ()) -> None:
         """`notes`: what these events change of the session, for whoever restores it."""
         self._events += [Entry(each.seq, each.kept) for each in said if each.kept is not None]
         self._notes += notes
@@ -145,7 +152,7 @@ class Journal:
             number=number,
             events=events,
             promised=promised,
-            inputs=() if snapshot is not None else tuple(encoded(note) for note in notes),
+            inputs=() if snapshot is not None else tuple(notes),
             snapshot=snapshot,
             results=results,
             acknowledged=acknowledged,

@@ -1,4 +1,4 @@
-"""A conversation at rest: what another node, or this one later, needs to go on with it."""
+"""Sessions at rest: what another node, or this one later, needs to go on with them. What is in it their kind knows."""
 
 import asyncio
 import contextlib
@@ -13,26 +13,11 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from sessions.voice.config import VoiceConfig
-from sessions.voice.conversation import Entry
-from sessions.voice.unfinished import Unfinished
-
 FORMAT = 1
 KEY_VARIABLE = "ANTIPHON_SNAPSHOT_KEY"
 """In the environment: any long secret; snapshots are encrypted with it. All nodes need the same."""
 NONCE_BYTES = 12
 IN_STORE = "store"
-
-
-class VoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """No sound: not what the user was saying, nor what has not been played of an answer. `wire` is the edge's own; `unfinished`
-    answers had begun."""
-
-    config: VoiceConfig
-    entries: tuple[Entry, ...]
-    epoch: int
-    unfinished: tuple[Unfinished, ...] = ()
-    wire: bytes = b""
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -50,7 +35,6 @@ class NotRestorable(Exception):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(VoiceSnapshot)
 _envelopes = msgspec.msgpack.Decoder(_Envelope)
 
 
@@ -66,9 +50,8 @@ class Snapshots:
     def of_environment(cls, profile: str, place: str, environment: Mapping[str, str] = os.environ) -> "Snapshots":
         return cls(profile, place, environment.get(KEY_VARIABLE) or None)
 
-    async def keep(self, session_id: str, snapshot: VoiceSnapshot) -> bytes:
+    async def keep(self, session_id: str, content: bytes) -> bytes:
         """What the store is to have of it."""
-        content = _encoder.encode(snapshot)
         if self._cipher is not None:
             nonce = secrets.token_bytes(NONCE_BYTES)
             content = nonce + self._cipher.encrypt(nonce, content, self._bound(session_id))
@@ -78,8 +61,8 @@ class Snapshots:
         await asyncio.to_thread(_replace, self._directory / _name(session_id), content)
         return _encoder.encode(msgspec.structs.replace(envelope, content=b"", file=_name(session_id)))
 
-    async def read(self, session_id: str, kept: bytes) -> VoiceSnapshot:
-        """Raises NotRestorable."""
+    async def read(self, session_id: str, kept: bytes) -> bytes:
+        """The content. Raises NotRestorable."""
         try:
             envelope = _envelopes.decode(kept)
         except msgspec.MsgspecError as broken:
@@ -88,10 +71,7 @@ class Snapshots:
             got = f"{envelope.profile!r} in format {envelope.format}"
             raise NotRestorable(f"the snapshot of {session_id}: expected {self._profile!r} in format {FORMAT}, got {got}")
         content = envelope.content if envelope.file is None else await self._from_file(session_id)
-        try:
-            return _decoder.decode(self._opened(session_id, content, sealed=envelope.sealed))
-        except msgspec.MsgspecError as broken:
-            raise NotRestorable(f"the snapshot of {session_id} is broken: {broken}") from broken
+        return self._opened(session_id, content, sealed=envelope.sealed)
 
     async def forget(self, session_id: str) -> None:
         """Nothing of it is left outside the store."""

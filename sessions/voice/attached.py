@@ -6,10 +6,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engines.requests import RequestFailed
+from sessions.retention.journal import Said
 from sessions.retention.resume_tokens import token_of
 from sessions.voice.commands import AppendAudio, Command, CommandRefused
 from sessions.voice.events import Event
-from sessions.voice.teller import Said, Teller
+from sessions.voice.teller import Teller
 
 if TYPE_CHECKING:
     from sessions.voice.running import Running

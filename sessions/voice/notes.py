@@ -31,12 +31,9 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Note)
 
 
-def notes_of(told: Sequence[events.Event]) -> list[Note]:
-    return [event for event in told if isinstance(event, Note)]
-
-
-def encoded(note: Note) -> bytes:
-    return _encoder.encode(note)
+def encoded(told: Sequence[events.Event]) -> list[bytes]:
+    """Of these events those that are notes."""
+    return [_encoder.encode(event) for event in told if isinstance(event, Note)]
 
 
 def decoded(note: bytes) -> Note:

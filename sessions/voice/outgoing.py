@@ -4,16 +4,17 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 
-from sessions.retention.journal import Journal
+from sessions.retention.journal import Journal, Said
 from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
 from sessions.voice.events import AudioDelta, Event, ResponseDone, Resumed
-from sessions.voice.notes import notes_of
+from sessions.voice.notes import encoded
 from sessions.voice.resync import told
 from sessions.voice.session import VoiceSession
-from sessions.voice.teller import Bearer, Said, Teller
+from sessions.voice.snapshot import pack
+from sessions.voice.teller import Bearer, Teller
 from sessions.voice.unfinished import UnfinishedAnswers
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class Outgoing:
             self._unfinished.told(event)
             if not told(event):
                 self._keep_unsent(said)
-        self.journal.note(every, notes_of(group))
+        self.journal.note(every, encoded(group))
         if any(isinstance(event, ResponseDone) for event in group):
             self.journal.keep_snapshot()
         return tuple(every)
@@ -108,7 +109,7 @@ class Outgoing:
         """None: the directory does not take it; what is in the store goes on being added to."""
         snapshot = self._session.snapshot(self._unfinished.answers, self.teller.state())
         try:
-            kept = await self._snapshots.keep(self._hold.session_id, snapshot)
+            kept = await self._snapshots.keep(self._hold.session_id, pack(snapshot))
         except OSError as failure:
             log.error("session %s: its snapshot cannot be written: %s", self._hold.session_id, failure)
             return None

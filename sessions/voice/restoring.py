@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sessions.retention.snapshots import VoiceSnapshot
 from sessions.voice.conversation import Entry
 from sessions.voice.events import (
     Configured,
@@ -19,6 +18,7 @@ from sessions.voice.events import (
 )
 from sessions.voice.items import InputAudio, Item
 from sessions.voice.notes import Note
+from sessions.voice.snapshot import VoiceSnapshot
 from sessions.voice.unfinished import UnfinishedAnswers
 
 LOST = "the server that was listening is gone"

@@ -10,6 +10,7 @@ from engines import logs
 from sessions.admission.admission import Seat
 from sessions.billing import Billing
 from sessions.retention.client_results import ClientResults
+from sessions.retention.journal import Said
 from sessions.retention.life import Life
 from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.resume_tokens import hashed
@@ -22,7 +23,7 @@ from sessions.voice.events import Event, Expiring
 from sessions.voice.outgoing import Outgoing
 from sessions.voice.playout import Player
 from sessions.voice.session import VoiceSession
-from sessions.voice.teller import Bearer, Said
+from sessions.voice.teller import Bearer
 
 log = logging.getLogger(__name__)
 

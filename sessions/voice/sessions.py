@@ -41,6 +41,7 @@ from sessions.voice.playout import Player
 from sessions.voice.restoring import Restored
 from sessions.voice.running import Running
 from sessions.voice.session import VoiceSession
+from sessions.voice.snapshot import unpack
 from sessions.voice.teller import Edge
 from sessions.voice.unfinished import UnfinishedAnswers
 
@@ -291,7 +292,7 @@ class VoiceSessions:
                 kept = await self._ownership.kept(hold)
                 if kept.snapshot is None:
                     raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
-                snapshot = await self._snapshots.read(hold.session_id, kept.snapshot)
+                snapshot = unpack(await self._snapshots.read(hold.session_id, kept.snapshot))
                 usage = await self._ownership.usage(hold)
                 restored = Restored(snapshot, [decoded(note) for note in kept.inputs], usage)
             except (NotRestorable, msgspec.MsgspecError, UnknownSession, Fenced) as lost:

@@ -10,7 +10,7 @@ from sessions.settings import VoiceSettings
 from sessions.usage import UsageMeter
 from sessions.voice.config import VoiceConfig
 from sessions.voice.event_queue import EventQueue
-from sessions.voice.events import Event
+from sessions.voice.events import AudioDelta, Event
 from sessions.voice.playout import Playout
 from sessions.voice.resync import told
 
@@ -75,7 +75,8 @@ class VoiceState:
         """Waits while the client is slow. What tells one change of the conversation is emitted at once, and right after it: a
         transport that comes meanwhile knows the change from its snapshot."""
         for event in events:
-            self.usage.tell(event)
+            if isinstance(event, AudioDelta):
+                self.usage.speak(event.pcm)
         await self.events.put(*events)
 
     def request(self, entry: str, outputs: tuple[str, ...], parameters: Mapping[str, Parameters]) -> Request:

@@ -5,17 +5,9 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from sessions.retention.journal import Said
 from sessions.voice.config import VoiceConfig
 from sessions.voice.events import Event
-
-
-class Said(msgspec.Struct, frozen=True):
-    """One event as it goes out. `seq` is its place in all that the session says. `kept` is what the journal holds of it; None:
-    nothing, as it is sound, or a greeting that belongs to one transport."""
-
-    seq: int
-    text: bytes
-    kept: bytes | None
 
 
 class Bearer(msgspec.Struct, frozen=True):

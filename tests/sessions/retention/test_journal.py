@@ -9,16 +9,13 @@ import pytest
 from fakes.clock import Clock
 from fakes.cut_store import CutStore
 from fakes.voice_client import settle
-from sessions.retention.journal import MAX_WAITING, PROMISED, Journal
+from sessions.retention.journal import MAX_WAITING, PROMISED, Journal, Said
 from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.resume_tokens import hashed
 from sessions.store.interface import Fenced, StoreDown
 from sessions.store.records import SessionRecord
 from sessions.store.session_limits import INPUT_BYTES
 from sessions.usage import UsageMeter
-from sessions.voice.events import ItemDeleted
-from sessions.voice.notes import decoded
-from sessions.voice.teller import Said
 
 LEASE_S = 9.0
 RECORD = SessionRecord(session_id="sess_1", tenant="local", kind="voice", model="m", life_s=3_600, grace_s=60)
@@ -111,11 +108,11 @@ async def test_sound_is_not_written_and_its_numbers_are_promised_before_it_goes_
 
 async def test_what_changes_the_session_is_kept_until_a_snapshot_takes_its_place() -> None:
     async with world() as (made, journal):
-        journal.note((said(1),), [ItemDeleted("item_1")])
+        journal.note((said(1),), [b"note 1"])
         await journal.settled()
         kept = await made.ownership.kept(made.hold)
-        assert (kept.snapshot, [decoded(each) for each in kept.inputs]) == (None, [ItemDeleted("item_1")])
-        journal.note((said(2),), [ItemDeleted("item_2")])
+        assert (kept.snapshot, kept.inputs) == (None, (b"note 1",))
+        journal.note((said(2),), [b"note 2"])
         journal.keep_snapshot()
         await journal.settled()
         kept = await made.ownership.kept(made.hold)
@@ -125,16 +122,16 @@ async def test_what_changes_the_session_is_kept_until_a_snapshot_takes_its_place
 async def test_when_a_snapshot_cannot_be_kept_the_notes_are() -> None:
     async with world() as (made, journal):
         made.is_full = True
-        journal.note((said(1),), [ItemDeleted("item_1")])
+        journal.note((said(1),), [b"note 1"])
         journal.keep_snapshot()
         await journal.settled()
         kept = await made.ownership.kept(made.hold)
-        assert (kept.snapshot, [decoded(each) for each in kept.inputs]) == (None, [ItemDeleted("item_1")])
+        assert (kept.snapshot, kept.inputs) == (None, (b"note 1",))
 
 
 async def test_when_there_is_too_much_since_the_last_snapshot_another_one_is_taken() -> None:
     async with world() as (made, journal):
-        journal.note((said(1),), [ItemDeleted("x" * (INPUT_BYTES + 1))])
+        journal.note((said(1),), [b"x" * (INPUT_BYTES + 1)])
         await journal.settled()
         kept = await made.ownership.kept(made.hold)
         assert (kept.snapshot, kept.inputs) == (b"snapshot 1", ())

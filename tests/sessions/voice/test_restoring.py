@@ -1,0 +1,126 @@
+"""A snapshot of a conversation, with the notes since, is the conversation as it was told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.voice_client import config
+from sessions.retention.snapshots import NotRestorable
+from sessions.voice.conversation import Entry
+from sessions.voice.events import (
+    AudioDone,
+    Configured,
+    ItemAdded,
+    ItemDeleted,
+    ItemDone,
+    OutputItemAdded,
+    OutputItemDone,
+    PartAdded,
+    PartDone,
+    Response,
+    ResponseCreated,
+    ResponseDone,
+    TextDelta,
+    TextDone,
+    TranscriptCompleted,
+    TranscriptFailed,
+)
+from sessions.voice.items import InputAudio, InputText, Item, OutputAudio
+from sessions.voice.notes import Note, decoded, encoded
+from sessions.voice.restoring import Restored
+from sessions.voice.snapshot import VoiceSnapshot, pack, unpack
+from sessions.voice.spoken import Spoken
+from sessions.voice.unfinished import UnfinishedAnswers
+
+SPOKEN = Spoken(15.0)
+SPOKEN.add(0, 5, 700, complete=True)
+HELLO = Item(id="item_1", role="user", status="completed", parts=(InputText("Hello?"),))
+HEARD = Item(id="item_2", role="user", status="completed", parts=(InputAudio(None, 700),))
+ANSWER = Item(id="item_3", role="assistant", status="in_progress", parts=())
+WHOLE = Item(id="item_3", role="assistant", status="completed", parts=(OutputAudio("Hi there.", 900),))
+SNAPSHOT = VoiceSnapshot(config=config(), entries=(Entry(HELLO), Entry(WHOLE, SPOKEN, heard_ms=300)), epoch=4, wire=b"wire")
+EMPTY = VoiceSnapshot(config=config(), entries=(), epoch=0)
+RESPONSE = Response(id="resp_1", status="in_progress", modality="audio", voice="joe", conversation="auto")
+
+
+def test_it_comes_back_as_it_was() -> None:
+    assert unpack(pack(SNAPSHOT)) == SNAPSHOT
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_conversation_is_refused(content: bytes) -> None:
+    with pytest.raises(NotRestorable):
+        unpack(content)
+
+
+def restored(*notes: Note, snapshot: VoiceSnapshot = EMPTY) -> Restored:
+    return Restored(snapshot, [decoded(note) for note in encoded(notes)], {})
+
+
+def test_notes_say_what_has_changed_since() -> None:
+    made = restored(
+        Configured(config(instructions="Sing.")),
+        ItemAdded(HEARD, "item_1"),
+        TranscriptCompleted("item_2", 0, "And you?", 0.7),
+        ItemDeleted("item_3"),
+        snapshot=SNAPSHOT,
+    )
+    assert made.config.instructions == "Sing."
+    assert [entry.item.parts for entry in made.entries] == [HELLO.parts, (InputAudio("And you?", 700),)]
+    assert made.events == []
+    assert made.wire == b"wire"
+
+
+def test_a_note_that_the_snapshot_has_already_changes_nothing() -> None:
+    assert restored(ItemAdded(HELLO, None), snapshot=SNAPSHOT).entries == list(SNAPSHOT.entries)
+
+
+def test_speech_whose_words_nobody_will_know_says_so() -> None:
+    made = restored(ItemAdded(HEARD, None))
+    assert made.entries[0].item.parts == (InputAudio("", 0),)
+    assert [type(event) for event in made.events] == [TranscriptFailed]
+
+
+BEGUN: tuple[Note, ...] = (
+    ResponseCreated(RESPONSE),
+    OutputItemAdded("resp_1", ANSWER),
+    ItemAdded(ANSWER, "item_1"),
+    PartAdded("resp_1", "item_3", OutputAudio("", 0)),
+    TextDelta("resp_1", "item_3", "Hi ", True),
+)
+CLOSING: tuple[Note, ...] = (
+    AudioDone("resp_1", "item_3"),
+    TextDone("resp_1", "item_3", "Hi ", True),
+    PartDone("resp_1", "item_3", OutputAudio("Hi ", 0)),
+    ItemDone(WHOLE, "item_1"),
+    OutputItemDone("resp_1", WHOLE),
+    ResponseDone(RESPONSE),
+)
+
+
+@pytest.mark.parametrize("told", range(len(BEGUN) + len(CLOSING) + 1))
+def test_an_answer_that_nobody_gives_any_more_is_ended_wherever_it_was(told: int) -> None:
+    notes = [*BEGUN, *CLOSING][:told]
+    made = restored(ItemAdded(HELLO, None), *notes)
+    expected = [type(note).__name__ for note in CLOSING]
+    if told < 4:
+        expected = [name for name in expected if name not in ("AudioDone", "TextDone", "PartDone")]
+    if told < 2:
+        expected = ["ResponseDone"]
+    already = [type(note).__name__ for note in notes]
+    assert [type(event).__name__ for event in made.events] == [name for name in expected if name not in already and told]
+    if 0 < told < len(BEGUN) + len(CLOSING):
+        done = made.events[-1]
+        assert isinstance(done, ResponseDone)
+        assert done.response.status == "cancelled"
+    assert all(entry.item.status != "in_progress" for entry in made.entries)
+
+
+def test_what_was_told_of_an_answer_is_what_its_item_holds() -> None:
+    made = restored(ItemAdded(HELLO, None), *BEGUN)
+    assert [entry.item.status for entry in made.entries] == ["completed", "incomplete"]
+    assert made.entries[1].item.parts == (OutputAudio("Hi ", 0),)
+    again = UnfinishedAnswers(made.unfinished)
+    for event in made.events:
+        again.told(event)
+    assert again.answers == ()
