@@ -84,7 +84,7 @@ async def lives_through(folder: Path, seed: int, *, nodes: int, seats: int, step
     ):
         await Chaos(here, server, seed).run(steps, flushes)
         for node in here.nodes:
-            here.comes(f"{node.name}-calm", node)
+            here.comes(f"{node.name}-calm", node, patient=True)
         await here.until(lambda: len(here.talking()) == seats)  # no seat is lost
         assert here.faults == []
 

@@ -18,7 +18,6 @@ from sessions.identity.principal import LOCAL
 from sessions.identity.tenants import Tenants
 from sessions.store.address import open_store
 from sessions.store.interface import Store, StoreDown
-from sessions.store.records import Priority
 
 HOST = "host"
 
@@ -26,8 +25,9 @@ HOST = "host"
 class Person:
     """One session: it comes, perhaps waits, talks until it leaves or loses its seat."""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, patient: bool) -> None:
         self.session_id = session_id
+        self.is_patient = patient
         self.is_seated = False
         self.is_gone = False
         self.leaves = asyncio.Event()
@@ -75,13 +75,24 @@ class RealNode:
             await asyncio.wait(self._visits.values())
         await self._exits.aclose()
 
-    def visited(self, person: Person, house: "House", priority: Priority, wait_s: float) -> None:
-        visit = asyncio.create_task(self._visit(person, house, priority, wait_s))
+    def visited(self, person: Person, house: "House", wait_s: float) -> None:
+        visit = asyncio.create_task(self._visit(person, house, wait_s))
         self._visits[person.session_id] = visit
         visit.add_done_callback(lambda _: self._visits.pop(person.session_id, None))
 
-    async def _visit(self, person: Person, house: "House", priority: Priority, wait_s: float) -> None:
-        applicant = Applicant(session_id=person.session_id, principal=LOCAL, kind=VOICE, priority=priority, wait_s=wait_s)
+    async def _visit(self, person: Person, house: "House", wait_s: float) -> None:
+        applicant = Applicant(session_id=person.session_id, principal=LOCAL, kind=VOICE, wait_s=wait_s)
+        try:
+            while True:
+                down = await self._stay(applicant, person, house)
+                if down is None or not person.is_patient:
+                    return
+                await asyncio.sleep(down.retry_after_s)
+        finally:
+            person.is_gone = True
+            house.happened.set()
+
+    async def _stay(self, applicant: Applicant, person: Person, house: "House") -> StoreDown | None:
         try:
             async with self.admission.seat(applicant) as seat:
                 person.is_seated = True
@@ -89,11 +100,12 @@ class RealNode:
                     await self._talk(person, seat, house)
                 finally:
                     self.seats.pop(person.session_id, None)
-        except (NotAdmitted, StoreDown) as refused:
+        except NotAdmitted as refused:
             person.refused = refused
-        finally:
-            person.is_gone = True
-            house.happened.set()
+        except StoreDown as down:
+            person.refused = down
+            return down
+        return None
 
     async def _talk(self, person: Person, seat: Seat, house: "House") -> None:
         """Until it leaves or has lost its seat. Its connection breaks off when it likes, and is there again when it likes."""
@@ -137,9 +149,10 @@ class House:
         self.nodes.remove(node)
         await node.crash()
 
-    def comes(self, session_id: str, node: RealNode, *, back: bool = False, wait_s: float = 60.0) -> Person:
-        person = Person(session_id)
-        node.visited(person, self, Priority.RESUME if back else Priority.INTERACTIVE, wait_s)
+    def comes(self, session_id: str, node: RealNode, *, wait_s: float = 60.0, patient: bool = False) -> Person:
+        """`patient`: who is told that the store is down comes again."""
+        person = Person(session_id, patient)
+        node.visited(person, self, wait_s)
         return person
 
     def talking(self) -> list[str]:
