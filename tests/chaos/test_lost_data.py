@@ -10,6 +10,7 @@ from pathlib import Path
 from fakes.real_house import House, Person, house, seated
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
+from sessions.admission.node import Leases
 
 SEATS = 4
 
@@ -91,7 +92,8 @@ async def test_the_data_is_lost_in_the_middle(tmp_path: Path) -> None:
 
 async def test_a_node_that_was_cut_off_meanwhile_does_not_get_back_what_was_given_away(tmp_path: Path) -> None:
     """Its own lease was over when the others could be let in: so it had been mute, and stays so."""
-    async with running_redis(tmp_path) as server, house(server.url, nodes=2, seats=1) as here:
+    leases = Leases(lease_s=1.5, return_s=0.5, grace_s=1.0)
+    async with running_redis(tmp_path) as server, house(server.url, nodes=2, seats=1, leases=leases, settle_s=1.5) as here:
         cut_off, other = here.nodes
         people = [here.comes("cut-off", cut_off)]
         await here.until(lambda: seated(people) == 1)
