@@ -14,8 +14,8 @@ from sessions.admission.node import Leases, Node, NodeIdentity
 from sessions.admission.seats import VOICE, Seats
 from sessions.admission.settings import CalibratedSeats
 from sessions.identity.tenants import Tenants
-from sessions.settings import VoiceSettings
 from sessions.store.interface import AdmissionStore
+from sessions.voice.settings import VoiceSettings
 
 log = logging.getLogger(__name__)
 

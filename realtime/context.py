@@ -21,9 +21,9 @@ from sessions.admission.node import Node
 from sessions.billing import Billing
 from sessions.identity.credentials import Credentials
 from sessions.retention.ownership import Ownership
-from sessions.settings import VoiceSettings
 from sessions.store.interface import Store
 from sessions.voice.sessions import VoiceSessions
+from sessions.voice.settings import VoiceSettings
 
 
 @dataclass(frozen=True, kw_only=True)

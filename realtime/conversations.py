@@ -11,10 +11,11 @@ from sessions.admission.admission import Admission
 from sessions.admission.node import Node
 from sessions.billing import Billing
 from sessions.retention.ownership import Ownership
+from sessions.retention.settings import SessionLimits
 from sessions.retention.snapshots import Snapshots
-from sessions.settings import SessionLimits, VoiceSettings
 from sessions.store.interface import Store
 from sessions.voice.sessions import VoiceSessions
+from sessions.voice.settings import VoiceSettings
 
 
 class Conversations(NamedTuple):

@@ -12,8 +12,9 @@ from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
 from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.identity.tenants import Tenants, TenantSettings
-from sessions.settings import SessionLimits, VoiceSettings
+from sessions.retention.settings import SessionLimits
 from sessions.store.settings import HIDDEN, StoreSettings
+from sessions.voice.settings import VoiceSettings
 
 DEFAULT_FILE = Path(__file__).parent.parent / "deploy" / "voice.yaml"
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from sessions.retention.settings import Lifetime
 from sessions.retention.watch import Expiry
-from sessions.settings import Lifetime
 
 WARNED_S = 60.0
 """Before the longest life is over."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from engines.parameters import Message
-from sessions.settings import VoiceSettings
 from sessions.voice.conversation import Entry, text_of
+from sessions.voice.settings import VoiceSettings
 
 TOKENS_PER_MESSAGE = 6
 """Role and markers of the chat template."""

@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from sessions.settings import VoiceSettings
+from sessions.voice.settings import VoiceSettings
 from sessions.voice.spoken_words import is_backchannel, repeats, words_of
 
 LONGEST_STEP_MS = 3_000

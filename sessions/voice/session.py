@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 
 from engines.requests import Graph
-from sessions.settings import VoiceSettings
 from sessions.store.records import Entry
 from sessions.usage import UsageMeter
 from sessions.voice.answer_plan import speaking_output
@@ -50,6 +49,7 @@ from sessions.voice.events import (
 from sessions.voice.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
 from sessions.voice.playout import Player, Playout
 from sessions.voice.restoring import Restored
+from sessions.voice.settings import VoiceSettings
 from sessions.voice.snapshot import VoiceSnapshot
 from sessions.voice.spoken_input import SpokenInput
 from sessions.voice.spoken_items import SpokenItems

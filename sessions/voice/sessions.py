@@ -24,10 +24,10 @@ from sessions.retention.life import CallLater, Life
 from sessions.retention.orphans import KEPT_S
 from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, hashed, new_secret, read_token
+from sessions.retention.settings import Lifetime, SessionLimits
 from sessions.retention.snapshots import NotRestorable, Snapshots
 from sessions.retention.warm import Warm
 from sessions.retention.watch import Expiry, SessionWatch, Unwatched
-from sessions.settings import Lifetime, SessionLimits, VoiceSettings
 from sessions.states import State
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Fence, Order, OwnedBy, Priority, SessionRecord
@@ -41,6 +41,7 @@ from sessions.voice.playout import Player
 from sessions.voice.restoring import Restored
 from sessions.voice.running import Running
 from sessions.voice.session import VoiceSession
+from sessions.voice.settings import VoiceSettings
 from sessions.voice.snapshot import unpack
 from sessions.voice.teller import Edge
 from sessions.voice.unfinished import UnfinishedAnswers

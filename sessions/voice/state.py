@@ -6,13 +6,13 @@ from typing import TypeVar
 
 from engines.parameters import Parameters
 from engines.requests import Graph, Request
-from sessions.settings import VoiceSettings
 from sessions.usage import UsageMeter
 from sessions.voice.config import VoiceConfig
 from sessions.voice.event_queue import EventQueue
 from sessions.voice.events import AudioDelta, Event
 from sessions.voice.playout import Playout
 from sessions.voice.resync import told
+from sessions.voice.settings import VoiceSettings
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from sessions.settings import VoiceSettings
 from sessions.voice.config import SemanticVad, ServerVad
+from sessions.voice.settings import VoiceSettings
 
 WINDOW_MS = 32
 OVER_MS = 96

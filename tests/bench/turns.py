@@ -26,11 +26,11 @@ from engines.models.whisper import Whisper
 from engines.weights import directory
 from fakes.voice_client import UNGUARDED
 from recordings import RATE, Samples, to_pcm
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import AppendAudio, CreateResponse
 from sessions.voice.config import SemanticVad, VoiceConfig
 from sessions.voice.events import AudioCommitted, AudioDelta, Event, PlaybackCleared, ResponseDone
 from sessions.voice.session import VoiceSession
+from sessions.voice.settings import VoiceSettings
 from turn_set import voices
 from turn_set.scenes import ANSWER, Feedback, Scene, scenes
 

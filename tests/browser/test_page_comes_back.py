@@ -16,7 +16,7 @@ from fakes.edge import edge_context, serving
 from fakes.graph import MS_PER_CHARACTER, FakeGraph
 from realtime.context import AppContext
 from realtime.media.client import MediaClient
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 pytestmark = pytest.mark.timeout(90)
 

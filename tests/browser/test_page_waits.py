@@ -14,7 +14,7 @@ from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
 from realtime.media.client import MediaClient
 from sessions.admission.settings import AdmissionSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 pytestmark = pytest.mark.timeout(90)
 

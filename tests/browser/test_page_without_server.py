@@ -11,7 +11,7 @@ from browser.voice_page import VoicePage
 from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
 from realtime.media.client import MediaClient
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 pytestmark = pytest.mark.timeout(90)
 

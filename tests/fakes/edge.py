@@ -27,10 +27,11 @@ from sessions.admission.seats import Seats
 from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.billing import Billing
 from sessions.identity.tenants import Tenants, TenantSettings
-from sessions.settings import SessionLimits, VoiceSettings
+from sessions.retention.settings import SessionLimits
 from sessions.states import State
 from sessions.store.interface import Store
 from sessions.store.memory import MemoryStore
+from sessions.voice.settings import VoiceSettings
 from strict_client import StrictClient
 
 

@@ -18,8 +18,8 @@ from sessions.admission.settings import AdmissionSettings
 from sessions.billing import Billing
 from sessions.identity.tenants import Tenants
 from sessions.retention.ownership import Ownership
+from sessions.retention.settings import SessionLimits
 from sessions.retention.snapshots import Snapshots
-from sessions.settings import SessionLimits, VoiceSettings
 from sessions.states import State
 from sessions.store.memory import MemoryStore
 from sessions.voice.attached import Attached
@@ -29,6 +29,7 @@ from sessions.voice.events import AudioDelta, Event
 from sessions.voice.items import InputText, Item
 from sessions.voice.playout import Playout, Spawn
 from sessions.voice.sessions import VoiceSessions
+from sessions.voice.settings import VoiceSettings
 
 E = TypeVar("E")
 ANSWER_GRACE_S, DETACHED_GRACE_S = 5, 60

@@ -3,10 +3,10 @@
 from fakes.graph import FakeGraph
 from fakes.playout import FakePlayout
 from fakes.voice_client import VoiceClient
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import CreateResponse
 from sessions.voice.events import ResponseCreated
 from sessions.voice.playout import Heard
+from sessions.voice.settings import VoiceSettings
 
 LONG = tuple(f"This is sentence {number}. " for number in range(20))
 SETTLED_MS = VoiceSettings().echo_guard_ms + 1_000

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from fakes.graph import FakeGraph, silence, tone
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import AppendAudio, Command, CommandRefused
 from sessions.voice.config import TurnDetection, VoiceConfig
 from sessions.voice.events import Event
 from sessions.voice.playout import Playout
 from sessions.voice.session import VoiceSession
+from sessions.voice.settings import VoiceSettings
 
 E = TypeVar("E")
 PACKET_BYTES = 960

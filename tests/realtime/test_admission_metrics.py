@@ -14,7 +14,7 @@ from sessions.admission.admission import Applicant, NotAdmitted
 from sessions.admission.seats import VOICE
 from sessions.admission.settings import AdmissionSettings
 from sessions.identity.principal import LOCAL
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 from sessions.store.address import open_store
 from sessions.store.interface import StoreDown
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.edge import Edge, ServeEdge
 from fakes.store_time import StoreTime
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 from sessions.store.memory import MemoryStore
 from strict_client import Event
 

@@ -4,10 +4,10 @@ import pytest
 
 from fakes.graph import FakeGraph, tone
 from fakes.voice_client import settle, talking
-from sessions.settings import VoiceSettings
 from sessions.usage import UsageMeter, seconds_of
 from sessions.voice.commands import AppendAudio, CancelResponse, CommandRefused, CommitAudio, CreateResponse
 from sessions.voice.events import AudioDelta, ResponseDone, TextDelta
+from sessions.voice.settings import VoiceSettings
 
 
 async def test_a_turn_is_counted_in_seconds_of_sound_and_in_tokens() -> None:

@@ -15,7 +15,7 @@ from realtime.calibration.voice import BARS, VoiceProbe, figures
 from realtime.commands import calibrate
 from realtime.deployment import load
 from sessions.admission.settings import AdmissionSettings, CalibratedSeats
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 MINIMAL = """
 pipeline: voice

@@ -19,8 +19,9 @@ from fakes.offers import CHROMIUM
 from realtime.openai_realtime.connection import LAST_WORD_S
 from realtime.openai_realtime.resync import MAX_ITEMS_BYTES, resync
 from sessions.admission.settings import AdmissionSettings
-from sessions.settings import SessionLimits, VoiceSettings
+from sessions.retention.settings import SessionLimits
 from sessions.voice.items import InputText, Item
+from sessions.voice.settings import VoiceSettings
 from strict_client import Event, StrictClient, alive
 
 LET_GO_S = 5

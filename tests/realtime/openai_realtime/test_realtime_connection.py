@@ -17,9 +17,9 @@ from realtime.openai_realtime.opening import default_session
 from realtime.openai_realtime.session_patch import SessionPatch
 from realtime.openai_realtime.wire import Ended
 from sessions.retention.resume_tokens import ResumeRefused
-from sessions.settings import VoiceSettings
 from sessions.voice.attached import Attached
 from sessions.voice.commands import CommandRefused
+from sessions.voice.settings import VoiceSettings
 
 INSTRUCTIONS = "Sing."
 PATCH = SessionPatch(instructions=INSTRUCTIONS)

@@ -16,7 +16,7 @@ from fakes.graph import silence, tone
 from realtime.openai_realtime.client_events import KNOWN_TYPES
 from realtime.settings import ServerSettings
 from sessions.admission.settings import AdmissionSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 from strict_client import StrictClient, alive, strict_event
 
 

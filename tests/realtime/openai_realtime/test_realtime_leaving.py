@@ -13,7 +13,8 @@ import pytest
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import silence, tone
 from realtime.settings import ServerSettings
-from sessions.settings import SessionLimits, VoiceSettings
+from sessions.retention.settings import SessionLimits
+from sessions.voice.settings import VoiceSettings
 from strict_client import StrictClient, alive
 
 QUESTION = {"role": "user", "content": [{"type": "input_text", "text": "x"}]}

@@ -16,7 +16,7 @@ from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph, tone
 from sessions.admission.settings import AdmissionSettings
 from sessions.identity.tenants import TenantSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 from strict_client import StrictClient
 
 ONE = SessionLimits(maximum_sessions=1)

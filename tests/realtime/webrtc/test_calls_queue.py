@@ -13,7 +13,7 @@ from fakes.rtc_client import RtcClient
 from realtime.media.client import MediaClient
 from realtime.queue_place import session_at
 from sessions.admission.settings import AdmissionSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 PATH = "/v1/realtime/calls"
 SDP = {"Content-Type": "application/sdp"}

@@ -15,7 +15,7 @@ from realtime.media.client import MediaClient
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import WebRtcSettings
 from sessions.admission.settings import AdmissionSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 
 PATH = "/v1/realtime/calls"
 CONNECT_TIMEOUT_S = 0.4

@@ -15,7 +15,7 @@ from realtime.media.client import MediaClient
 from realtime.media.opus_frames import FRAME_MS, OPUS_SILENCE
 from realtime.settings import ServerSettings
 from realtime.webrtc.settings import WebRtcSettings
-from sessions.settings import SessionLimits
+from sessions.retention.settings import SessionLimits
 from sessions.states import State
 from strict_client import strict_event
 

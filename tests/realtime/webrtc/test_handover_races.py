@@ -21,7 +21,7 @@ from realtime.webrtc.offer import Offer, read_offer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import WebRtcSettings
 from sessions.identity.principal import LOCAL
-from sessions.settings import VoiceSettings
+from sessions.voice.settings import VoiceSettings
 from strict_client import alive
 
 LONG = ("word " * 20,) * 100

@@ -7,8 +7,8 @@ from fakes.timers import Timers
 from fakes.voice_client import config, settle
 from sessions.identity.principal import LOCAL, Principal
 from sessions.retention.life import Life
+from sessions.retention.settings import Retention, SessionLimits
 from sessions.retention.watch import Expiry
-from sessions.settings import Retention, SessionLimits
 from sessions.states import State
 from sessions.store.records import Order
 from sessions.voice.attached import Dismissal

@@ -9,12 +9,12 @@ from fakes.graph import FakeGraph
 from fakes.playout import FakePlayout
 from fakes.talkative import scripted
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.answers import Answers
 from sessions.voice.commands import CancelResponse, CreateResponse
 from sessions.voice.config import SemanticVad, ServerVad
 from sessions.voice.events import ResponseCreated, ResponseDone, SpeechStarted, SpeechStopped
 from sessions.voice.playout import Heard
+from sessions.voice.settings import VoiceSettings
 
 QUESTION = "What is the capital of France?"
 NO_HEAD_START = VoiceSettings(head_start=False)

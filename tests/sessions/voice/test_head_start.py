@@ -4,11 +4,11 @@ from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation
 from fakes.graph import FakeGraph
 from fakes.voice_client import config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import Configure, CreateItem
 from sessions.voice.config import SemanticVad, ServerVad
 from sessions.voice.events import AudioDelta, ResponseCreated, ResponseDone
 from sessions.voice.items import InputText, Item
+from sessions.voice.settings import VoiceSettings
 
 UNFINISHED = 0.01
 

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.settings import VoiceSettings
 from sessions.voice.conversation import Entry
 from sessions.voice.history import forget_what_left, messages_of
 from sessions.voice.items import InputAudio, InputText, Item, OutputText, Role
+from sessions.voice.settings import VoiceSettings
 
 SMALL = VoiceSettings(maximum_context_tokens=100, context_kept_share=0.5, characters_per_token=1.0)
 

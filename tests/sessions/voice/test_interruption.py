@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.voice_client import UNGUARDED
-from sessions.settings import VoiceSettings
 from sessions.voice.dispute import HEARD_MS
 from sessions.voice.interruption import Utterance, Verdict, guards, judge
+from sessions.voice.settings import VoiceSettings
 
 SETTINGS = VoiceSettings(interruption_ms=640, echo_guard_ms=3_000)
 GUARDS = guards(SETTINGS)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.settings import BACKCHANNELS
+from sessions.voice.settings import BACKCHANNELS
 from sessions.voice.spoken_words import is_backchannel, repeats, words_of
 
 PHRASES = frozenset(BACKCHANNELS)

@@ -6,10 +6,10 @@ import pytest
 
 from fakes.talkative import Floor, answering, scripted
 from fakes.voice_client import config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import ClearAudio, Command, Configure
 from sessions.voice.config import SemanticVad
 from sessions.voice.events import AudioCommitted, ResponseCreated, SpeechStarted, SpeechStopped
+from sessions.voice.settings import VoiceSettings
 
 
 @pytest.mark.parametrize("command", [ClearAudio(), Configure(config(None))])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.settings import VoiceSettings
 from sessions.voice.config import SemanticVad, ServerVad
+from sessions.voice.settings import VoiceSettings
 from sessions.voice.turns import (
     WINDOW_MS,
     OnsetDenied,

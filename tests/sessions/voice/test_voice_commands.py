@@ -6,7 +6,6 @@ from engines.parameters import Generation
 from fakes.graph import FakeGraph, silence, tone
 from fakes.thinking import contents, said
 from fakes.voice_client import config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import (
     AppendAudio,
     ClearAudio,
@@ -33,6 +32,7 @@ from sessions.voice.events import (
     TranscriptCompleted,
 )
 from sessions.voice.items import InputAudio, InputText, Item, OutputText
+from sessions.voice.settings import VoiceSettings
 
 
 async def test_manual_turn() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fakes.graph import FakeGraph, silence, tone
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import (
     AppendAudio,
     CancelResponse,
@@ -41,6 +40,7 @@ from sessions.voice.events import (
     TranscriptCompleted,
 )
 from sessions.voice.items import InputText, Item, OutputAudio
+from sessions.voice.settings import VoiceSettings
 
 
 async def test_a_slow_reader_stops_its_own_answer_only() -> None:

@@ -9,11 +9,11 @@ import pytest
 from fakes.graph import FakeGraph, silence, tone
 from fakes.playout import FakePlayout
 from fakes.voice_client import VoiceClient, config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import AppendAudio
 from sessions.voice.config import SemanticVad
 from sessions.voice.events import ResponseDone
 from sessions.voice.playout import Heard
+from sessions.voice.settings import VoiceSettings
 
 PACKET_MS = 100
 MINUTE = (tone(2_000), silence(3_000), tone(320), silence(1_000), tone(96), silence(53_584))

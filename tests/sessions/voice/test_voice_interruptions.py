@@ -8,7 +8,6 @@ from fakes.graph import MS_PER_CHARACTER, FakeGraph, silence, tone
 from fakes.playout import FakePlayout
 from fakes.talkative import LONG, SETTLED_MS, Floor, answering, scripted
 from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import AppendAudio, CommitAudio, Configure
 from sessions.voice.config import SemanticVad, ServerVad
 from sessions.voice.events import (
@@ -21,6 +20,7 @@ from sessions.voice.events import (
     SpeechStopped,
 )
 from sessions.voice.items import InputAudio
+from sessions.voice.settings import VoiceSettings
 
 SETTINGS = VoiceSettings()
 DELAY_MS, GAIN = 100, 0.1

@@ -6,7 +6,6 @@ from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation, Message, Speech
 from fakes.graph import FakeGraph, silence, tone
 from fakes.voice_client import config, settle, talking
-from sessions.settings import VoiceSettings
 from sessions.voice.commands import AppendAudio, Configure
 from sessions.voice.config import SemanticVad, ServerVad
 from sessions.voice.events import (
@@ -22,6 +21,7 @@ from sessions.voice.events import (
     TranscriptFailed,
 )
 from sessions.voice.items import InputAudio, OutputAudio
+from sessions.voice.settings import VoiceSettings
 
 FINISHED_MS, UNFINISHED_MS = VoiceSettings().finished_silence_ms, VoiceSettings().unfinished_silence_ms
 
