@@ -21,6 +21,7 @@ STARTED = web.RequestKey("started", bool)
 INVALID = "invalid_request_error"
 SERVER = "server_error"
 RATE_LIMIT = "rate_limit_error"
+AUTHENTICATION = "authentication_error"
 RETRY_AFTER_S = 2
 
 
@@ -75,7 +76,7 @@ class Refusal(Exception):
 
 class Unauthorized(Refusal):
     def __init__(self, message: str) -> None:
-        super().__init__(message, status=401, code="invalid_api_key", type="authentication_error")
+        super().__init__(message, status=401, code="invalid_api_key", type=AUTHENTICATION)
 
 
 class Forbidden(Refusal):

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from realtime.context import CONTEXT, AppContext
-from realtime.errors import SERVER, ErrorBody, Refusal
+from realtime.errors import AUTHENTICATION, SERVER, ErrorBody, Refusal
 from realtime.guard import PRINCIPAL
 from realtime.health import check_open
 from realtime.openai_realtime.connection import Connection
@@ -19,6 +19,7 @@ from realtime.openai_realtime.wire import Ended
 from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
 from sessions.admission.admission import NotAdmitted, Stay
+from sessions.identity.principal import Principal
 from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
 from sessions.store.interface import StoreDown
 from sessions.voice.attached import Attached
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 PROTOCOL = "realtime"
 EVENTS = "events"
 """`?queue=events`: the client wants to hear of its place in the waiting room."""
+REVOKED = "Authorization: the key was revoked, or expired, while this client waited"
 CLOSE_TIMEOUT_S = 1.0
 """How long a close waits for the client's own."""
 
@@ -73,6 +75,8 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
             return ended
     except Ended as ended:
         log.info("a connection ended before its session was there: %s", ended.reason)
+        if ended.last_word:
+            await _say_last(socket, ErrorBody(message=ended.reason, type=ended.last_type, code=ended.last_word))
         return ended
     except (NotAdmitted, StoreDown) as failure:
         if not socket.prepared:
@@ -108,10 +112,21 @@ async def _attachment(
             async with client.waiting():
                 attached = await stack.enter_async_context(opening)
                 await client.upgrade()
+                if client.had_to_wait and not await _is_still_let_in(context, who):
+                    attached.leave()
+                    raise Ended(WSCloseCode.POLICY_VIOLATION, REVOKED, last_word="invalid_api_key", last_type=AUTHENTICATION)
         except (ResumeRefused, HeldElsewhere) as refused:
             raise not_opened(refused) from refused
         log.info("session opened" if token is None else "a client came back to its session")
         yield attached
+
+
+async def _is_still_let_in(context: AppContext, who: Principal) -> bool:
+    """A key may be revoked while its client waits. A store that is down says nothing against it."""
+    try:
+        return await context.credentials.lives(who.key_id)
+    except StoreDown:
+        return True
 
 
 async def _upgrade(request: web.Request, socket: web.WebSocketResponse[bool]) -> None:

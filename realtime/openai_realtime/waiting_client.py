@@ -64,6 +64,10 @@ class WaitingClient:
             self._placed.set()
             self._has_to_wait.set()
 
+    @property
+    def had_to_wait(self) -> bool:
+        return self._has_to_wait.is_set()
+
     async def upgrade(self) -> None:
         """At the latest when the client has to wait. Raises Ended."""
         async with self._upgrading:

@@ -52,11 +52,12 @@ class Credentials:
     async def _of_secret(self, secret: str) -> Principal:
         """What a key has made ends with it."""
         principal = await self.secrets.principal(secret)
-        if not await self._lives(principal.key_id):
+        if not await self.lives(principal.key_id):
             raise NotValid("the key that made this client secret is no longer valid")
         return principal
 
-    async def _lives(self, key_id: str) -> bool:
+    async def lives(self, key_id: str) -> bool:
+        """Whether the key behind a principal is good still. Raises StoreDown."""
         if key_id == LOCAL.key_id:
             return not await self.are_asked_for()
         if key_id == ENVIRONMENT.key_id:

@@ -11,10 +11,14 @@ import msgspec
 import openai
 import pytest
 
+from fakes.doors import Door
 from fakes.edge import Edge, ServeEdge
 from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph, tone
 from sessions.admission.settings import AdmissionSettings
+from sessions.identity.client_secrets import Wish
+from sessions.identity.key_ring import Grant
+from sessions.identity.shelf_view import FRESH_S
 from sessions.identity.tenants import TenantSettings
 from sessions.retention.settings import SessionLimits
 from strict_client import StrictClient
@@ -221,4 +225,32 @@ async def test_an_open_cancelled_a_hundred_times_takes_no_seat(serve_edge: Serve
     await edge.idle()
     async with edge.connect() as again:
         assert isinstance(again, StrictClient)
+    await edge.idle()
+
+
+@pytest.mark.parametrize("revoked", [True, False])
+@pytest.mark.parametrize("with_secret", [True, False])
+async def test_a_key_that_is_revoked_while_its_client_waits_opens_no_session(
+    serve_edge: ServeEdge, revoked: bool, with_secret: bool
+) -> None:
+    door = Door("the-key")
+    key = await door.ring.create(Grant(tenant="acme"))
+    bears = key.text
+    if with_secret:
+        bears, _ = await door.secrets.make(await door.credentials.principal(key.text), Wish(seconds=600))
+    edge = await serve_edge(limits=ONE, door=door)
+    async with edge.socket(headers={"Authorization": "Bearer the-key"}) as first:
+        await first.until("session.created")
+        async with edge.socket(headers={"Authorization": f"Bearer {bears}"}) as second:
+            await waiting(edge)
+            if revoked:
+                await door.ring.revoke(key.key_id)
+            door.now_s += FRESH_S + 0.01
+            await first.socket.close()
+            if revoked:
+                assert (await second.error())["code"] == "invalid_api_key"
+                assert await second.closed() == 1008
+                assert second.types() == ["error"]
+            else:
+                await second.until("session.created")
     await edge.idle()
