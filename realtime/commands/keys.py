@@ -60,7 +60,12 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scope", action="append", choices=[scope.value for scope in Scope], help="repeatable (default: sessions and rest)"
     )
-    parser.add_argument("--kind", action="append", metavar="KIND", help="of sessions, such as voice; repeatable (default: all)")
+    parser.add_argument(
+        "--kind",
+        action="append",
+        metavar="KIND",
+        help="of sessions, such as voice, and request for one-shot requests; repeatable (default: all)",
+    )
     parser.add_argument("--model", action="append", metavar="MODEL", help="repeatable (default: all)")
     parser.add_argument("--origin", action="append", metavar="ORIGIN", help="whose pages may use it; repeatable")
     parser.add_argument("--expires", type=duration_s, metavar="30d", help="after so long (default: when it is revoked)")

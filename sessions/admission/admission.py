@@ -62,11 +62,14 @@ _WORDS = {
 }
 
 
+NO_SESSIONS = "you may have no sessions here: the operator of this server has set your quota to 0"
+
+
 class NotAdmitted(Exception):
     """`resource` is what is lacking; empty where it is none."""
 
-    def __init__(self, reason: Refusal, resource: str, retry_after_s: float) -> None:
-        super().__init__(_WORDS[reason])
+    def __init__(self, reason: Refusal, resource: str, retry_after_s: float, words: str) -> None:
+        super().__init__(words)
         self.reason = reason
         self.resource = resource
         self.retry_after_s = retry_after_s
@@ -159,7 +162,8 @@ class Admission:
                 case Waiting() as place:
                     raise HasToWait(place, self._later(self._ask_again_s))
                 case Refused(reason, resource, retry_after_s):
-                    raise NotAdmitted(reason, resource, self._later(retry_after_s))
+                    words = NO_SESSIONS if asked.quota.get(resource) == 0 else _WORDS[reason]
+                    raise NotAdmitted(reason, resource, self._later(retry_after_s), words)
 
     async def ask(self, asked: Ask) -> Decision:
         """Once. What is admitted is held by this node."""

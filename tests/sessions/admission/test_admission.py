@@ -99,6 +99,8 @@ async def test_a_tenant_that_has_what_it_may_have_is_refused_and_others_are_not(
             await stack.enter_async_context(admission.seat(applicant("b", "small")))
         assert refused.value.reason is Refusal.QUOTA
         assert refused.value.resource == "tenant:small:sessions"
+        assert ("end one first" in str(refused.value)) == bool(limit)
+        assert ("quota to 0" in str(refused.value)) == (not limit)
         await stack.enter_async_context(admission.seat(applicant("c", "other")))
 
 
