@@ -132,12 +132,21 @@ class Journal:
 
     async def _tried(self, write: Write) -> bool:
         try:
-            await self._write(self._hold, write)
-        except InputsFull:
-            await self._write(self._hold, msgspec.structs.replace(write, inputs=(), snapshot=await self._snapshot()))
+            try:
+                await self._write(self._hold, write)
+            except InputsFull:
+                await self._write(self._hold, await self._shortened(write))
         except StoreDown:
             return False
         return True
+
+    async def _shortened(self, write: Write) -> Write:
+        """A snapshot in place of its inputs, and of what has been noted since: it has that, too."""
+        newer = len(self._notes)
+        snapshot = await self._snapshot()
+        if snapshot is not None:
+            del self._notes[:newer]
+        return msgspec.structs.replace(write, inputs=(), snapshot=snapshot)
 
     async def _taken(self) -> Write:
         events, self._events = tuple(self._events), []

@@ -39,10 +39,12 @@ class World:
         self.usage = UsageMeter()
         self.snapshots = 0
         self.is_full = False
+        self.cuts_line = False
 
     async def snapshot(self) -> bytes | None:
         if self.is_full:
             return None
+        self.store.down = self.cuts_line
         self.snapshots += 1
         return f"snapshot {self.snapshots}".encode()
 
@@ -136,6 +138,20 @@ async def test_when_there_is_too_much_since_the_last_snapshot_another_one_is_tak
         kept = await made.ownership.kept(made.hold)
         assert (kept.snapshot, kept.inputs) == (b"snapshot 1", ())
         assert await made.missed(0) == [1]
+
+
+async def test_when_the_line_is_cut_with_too_much_to_write_it_is_written_afterwards_and_once() -> None:
+    async with world() as (made, journal):
+        made.cuts_line = True
+        journal.note((said(1),), [b"x" * (INPUT_BYTES + 1)])
+        await settle()
+        journal.note((said(2),), [b"a note"])
+        made.cuts_line, made.store.down = False, False
+        await made.clock.advance(LEASE_S / 2)
+        await journal.settled()
+        kept = await made.ownership.kept(made.hold)
+        assert (kept.snapshot, kept.inputs) == (b"snapshot 2", ())
+        assert await made.missed(0) == [1, 2]
 
 
 async def test_while_the_store_is_down_it_goes_on_under_the_lease_and_is_written_afterwards() -> None:
