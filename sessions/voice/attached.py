@@ -42,6 +42,7 @@ class Attached:
         self.dismissed = asyncio.Event()
         self.why = Dismissal.SUPERSEDED
         self.leaves = False
+        self._has_shown = False
         self._running = running
 
     @property
@@ -75,8 +76,9 @@ class Attached:
         self._running.life.heard()
 
     def delivered(self) -> None:
-        """The client has shown that it has the token: those before are void."""
-        if self.is_current and not self.session.ended:
+        """The client has shown that it has the token: those before are void. The store is told once."""
+        if self.is_current and not self.session.ended and not self._has_shown:
+            self._has_shown = True
             self._running.delivered(self)
 
     @property

@@ -12,6 +12,7 @@ from fakes.voice_client import config, settle
 from sessions.admission.admission import NotAdmitted
 from sessions.retention.resume_tokens import ResumeRefused
 from sessions.states import State
+from sessions.store.records import Fence
 from sessions.voice.attached import Attached
 from sessions.voice.commands import AppendAudio, CommandRefused, CommitAudio, Configure, CreateItem, CreateResponse
 from sessions.voice.config import SemanticVad
@@ -270,6 +271,21 @@ async def test_a_token_is_good_until_its_successor_is_used() -> None:
         for token in (first.attached.token, second.attached.token, "", "nobody.secret", first.attached.session_id):
             with pytest.raises(ResumeRefused, match="open a new session"):
                 await world.sessions.resume(token).__aenter__()
+
+
+async def test_the_store_is_told_once_that_a_token_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with house() as world:
+        told: list[bytes] = []
+
+        async def delivered(_session_id: str, _fence: Fence, token: bytes) -> None:
+            told.append(token)
+
+        monkeypatch.setattr(world.store, "delivered", delivered)
+        async with coming(world) as first:
+            for _ in range(50):  # a second of a microphone
+                first.attached.delivered()
+            await settle()
+            assert len(told) == 1
 
 
 async def test_a_session_that_nobody_came_back_to_ends_and_is_refused_then() -> None:
