@@ -42,6 +42,7 @@ class Journal:
         promised: int = 0,
     ) -> None:
         self._hold = hold
+        hold.replaced = self.keep_snapshot
         self._usage = usage
         self._write = write
         self._snapshot = snapshot
@@ -125,9 +126,6 @@ class Journal:
         self._is_down = False
         self._written = noted
         self._usage.written = write.usage
-        if self._hold.replaced:
-            self._hold.replaced = False
-            self.keep_snapshot()
         self._tell_progress()
 
     async def _tried(self, write: Write) -> bool:

@@ -30,8 +30,8 @@ class Hold:
         """Hash of the newest that was offered: a store without data gets it from here."""
         self.lost = asyncio.Event()
         """Somebody else has it. Nothing more is to be done for it here."""
-        self.replaced = False
-        """The store had lost it and has it from here again, without its content."""
+        self.replaced: Callable[[], None] = _nobody
+        """Is told that the store had lost it and has it from here again, without its content."""
         self.claiming: tuple[bytes, bytes] | None = None
         """Token and offer of a claim for it that is under way, or whose answer was lost: the fence may be a newer one."""
         self.asking = asyncio.Lock()
@@ -134,7 +134,7 @@ class Ownership:
 
     async def write(self, hold: Hold, write: Write) -> None:
         """Raises StoreDown; Fenced, and then the session is not ours any more. What the store has lost it gets back first, and
-        `hold.replaced` tells that its content is missing."""
+        `hold.replaced` is told that its content is missing."""
         sent_at, fence = self._clock(), hold.fence
         try:
             await self.store.write(hold.session_id, fence, write)
@@ -248,8 +248,8 @@ class Ownership:
             self._lose(hold)
             raise
         log.warning("session %s: the store had lost it, and has it from here again", hold.session_id)
-        hold.replaced = True
         hold.confirmed(sent_at + self._lease_s)
+        hold.replaced()
 
     async def _keep_renewing(self) -> None:
         wait_s = self._lease_s / RENEWALS_IN_A_LEASE
@@ -281,3 +281,7 @@ class Ownership:
         task = asyncio.create_task(carried_out())
         self._orphans.add(task)
         task.add_done_callback(self._orphans.discard)
+
+
+def _nobody() -> None:
+    """Keeps the content."""

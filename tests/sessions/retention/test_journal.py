@@ -206,6 +206,16 @@ async def test_after_the_store_has_lost_its_data_the_session_is_written_anew() -
         assert (await made.ownership.kept(made.hold)).snapshot == b"snapshot 1"
 
 
+async def test_what_says_nothing_is_written_anew_too() -> None:
+    async with world() as (made, journal):
+        journal.keep_snapshot()
+        await journal.settled()
+        made.store.lose_all()
+        await made.ownership.renew()
+        await settle()
+        assert (await made.ownership.kept(made.hold)).snapshot == b"snapshot 2"
+
+
 async def test_usage_rides_along() -> None:
     async with world() as (made, journal):
         made.usage.add("tokens_out", 3)

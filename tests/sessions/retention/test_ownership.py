@@ -116,11 +116,12 @@ async def test_the_time_that_is_left_counts_from_when_the_renewal_was_sent() -> 
 @pytest.mark.parametrize("by_writing", [True, False])
 async def test_what_the_store_has_lost_it_gets_back_from_its_owner(by_writing: bool) -> None:
     async with world() as (made, hold):
-        before = hold.fence
+        before, told = hold.fence, asyncio.Event()
+        hold.replaced = told.set
         made.store.lose_all()
         await (made.one.write(hold, HELLO) if by_writing else made.one.renew())
         assert hold.fence > before
-        assert hold.replaced
+        assert told.is_set()
         assert isinstance(await made.one.claim("sess_1", TOKEN, NEXT), tuple)
         assert not (await made.one.missed(hold, 0)).complete
 
