@@ -47,7 +47,7 @@ def credentials_of(deployment: Deployment, api_key: str | None, shared: KeyStore
         signing: SigningKeys = OwnSigningKeys(own)
     else:
         signing = SharedSigningKeys(shared, time.monotonic, time.time)
-    return Credentials(api_key, keys, ClientSecrets(signing, time.time), exposed=is_exposed(settings))
+    return Credentials(api_key, keys, ClientSecrets(signing, time.time, api_key), exposed=is_exposed(settings))
 
 
 async def say_if_open(credentials: Credentials, say: Callable[[str], None]) -> None:

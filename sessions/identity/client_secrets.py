@@ -6,6 +6,7 @@ encrypted. They say nothing that the session which they open would not tell its 
 
 import base64
 import binascii
+import hashlib
 import hmac
 import zlib
 from collections.abc import Callable
@@ -13,13 +14,14 @@ from collections.abc import Callable
 import msgspec
 
 from sessions.identity.api_keys import NotValid
-from sessions.identity.principal import Principal, Scope
-from sessions.identity.signing_keys import SigningKeys
+from sessions.identity.principal import ENVIRONMENT_ID, Principal, Scope, raw
+from sessions.identity.signing_keys import SigningKey, SigningKeys
 
 PREFIX = "ek_"
 LONGEST_CHARACTERS = 6_000
 """It travels in a header, for which servers and proxies have 8 KiB."""
 _LARGEST_CLAIMS_BYTES = 1 << 20
+SEAL_BYTES = 8
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -60,6 +62,8 @@ class _Claims(msgspec.Struct, frozen=True, array_like=True):
     expires_at: int
     longest_session_s: float | None
     session: bytes
+    seal: bytes = b""
+    """Of the key in the environment, where that has made it."""
 
     def principal(self) -> Principal:
         return Principal(
@@ -80,19 +84,20 @@ _decoder = msgspec.msgpack.Decoder(_Claims)
 
 
 class ClientSecrets:
-    """`unix_s` is the wall clock."""
+    """`unix_s` is the wall clock. `environment_key`: what another one has made ends with that, as it has no id of its own."""
 
-    def __init__(self, keys: SigningKeys, unix_s: Callable[[], float]) -> None:
+    def __init__(self, keys: SigningKeys, unix_s: Callable[[], float], environment_key: str | None = None) -> None:
         self._keys = keys
         self._unix_s = unix_s
+        self._environment_key = environment_key
 
     async def make(self, maker: Principal, wish: Wish) -> tuple[str, int]:
         """The secret, and when it expires, in Unix seconds. Raises NotGranted, TooLong, StoreDown."""
         expires_at = int(self._unix_s()) + wish.seconds
         if maker.expires_at is not None:
             expires_at = min(expires_at, maker.expires_at)
-        claims = _narrowed(maker, wish, expires_at)
         key = await self._keys.current()
+        claims = msgspec.structs.replace(_narrowed(maker, wish, expires_at), seal=self._seal(key, maker.key_id))
         signed = f"{PREFIX}{key.key_id}.{_text(zlib.compress(_encoder.encode(claims), 9))}"
         secret = f"{signed}.{_text(key.signature(signed))}"
         if len(secret) > LONGEST_CHARACTERS:
@@ -117,7 +122,14 @@ class ClientSecrets:
         signed = f"{PREFIX}{parts[0]}.{parts[1]}"
         if not hmac.compare_digest(parts[2], _text(key.signature(signed))):
             return None
-        return _decoded(parts[1])
+        claims = _decoded(parts[1])
+        return claims if claims is not None and claims.seal == self._seal(key, claims.maker) else None
+
+    def _seal(self, key: SigningKey, maker: str) -> bytes:
+        """Tells nobody anything who has not the signing key: people may have chosen what it is of."""
+        if maker != ENVIRONMENT_ID or self._environment_key is None:
+            return b""
+        return key.signature(hashlib.sha256(raw(self._environment_key)).hexdigest())[:SEAL_BYTES]
 
 
 def _narrowed(maker: Principal, wish: Wish, expires_at: int) -> _Claims:

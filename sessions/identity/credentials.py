@@ -5,9 +5,9 @@ import hmac
 from sessions.identity import api_keys, client_secrets
 from sessions.identity.api_keys import ApiKeys, NotValid
 from sessions.identity.client_secrets import ClientSecrets
-from sessions.identity.principal import DEFAULT_TENANT, LOCAL, Principal, Scope
+from sessions.identity.principal import DEFAULT_TENANT, ENVIRONMENT_ID, LOCAL, Principal, Scope, raw
 
-ENVIRONMENT = Principal(tenant=DEFAULT_TENANT, key_id="environment", scopes=frozenset(Scope))
+ENVIRONMENT = Principal(tenant=DEFAULT_TENANT, key_id=ENVIRONMENT_ID, scopes=frozenset(Scope))
 """Whoever bears the key that the server was started with."""
 MADE_HERE = (api_keys.PREFIX, client_secrets.PREFIX)
 """What begins so is random and long: nobody guesses it."""
@@ -45,7 +45,7 @@ class Credentials:
             raise NotValid("expected a key, got none")
         if given.startswith(api_keys.PREFIX):
             return await self._keys.principal(given)
-        if self._environment_key is None or not hmac.compare_digest(_raw(given), _raw(self._environment_key)):
+        if self._environment_key is None or not hmac.compare_digest(raw(given), raw(self._environment_key)):
             raise NotValid("this key is not valid here")
         return ENVIRONMENT
 
@@ -63,8 +63,3 @@ class Credentials:
         if key_id == ENVIRONMENT.key_id:
             return self._environment_key is not None
         return await self._keys.is_alive(key_id)
-
-
-def _raw(text: str) -> bytes:
-    """The bytes of a header or an environment variable, which need not be UTF-8."""
-    return text.encode(errors="surrogateescape")

@@ -7,6 +7,8 @@ import msgspec
 
 DEFAULT_TENANT = "default"
 """Of the key in the environment."""
+ENVIRONMENT_ID = "environment"
+"""Of that key, as no other can be called."""
 LOCAL_TENANT = "local"
 """Of everybody, on a server without keys: it serves its own machine alone."""
 
@@ -73,3 +75,8 @@ def is_origin(text: str) -> bool:
 def is_name(text: str) -> bool:
     """Whether a tenant, or a key's id, may be called so: 1 to 64 of A–Z, a–z, 0–9, - and _."""
     return _NAME.fullmatch(text) is not None
+
+
+def raw(key: str) -> bytes:
+    """The bytes of a header or an environment variable, which need not be UTF-8."""
+    return key.encode(errors="surrogateescape")

@@ -19,7 +19,7 @@ class Door:
         self.ring = KeyRing(self.shelves, self.clock)
         self.signing = SharedSigningKeys(self.shelves, self.clock, self.clock)
         self.keys = ApiKeys(self.shelves, self.clock, self.clock)
-        self.secrets = ClientSecrets(self.signing, self.clock)
+        self.secrets = ClientSecrets(self.signing, self.clock, environment_key)
         self.credentials = Credentials(environment_key, self.keys, self.secrets, exposed=exposed)
 
     def clock(self) -> float:
