@@ -2,14 +2,14 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from sessions.retention.journal import Journal, Said
 from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
-from sessions.voice.events import AudioDelta, Event, ResponseDone, Resumed
+from sessions.voice.events import AudioDelta, Event, Reopened, ResponseDone, Resumed
 from sessions.voice.notes import encoded
 from sessions.voice.resync import told
 from sessions.voice.session import VoiceSession
@@ -56,6 +56,8 @@ class Outgoing:
             said = self.teller.write(event, bearer)
             every += said
             self._unfinished.told(event)
+            if isinstance(event, Reopened):
+                self._forget_unsent(entry.seq for entry in event.untold)  # they are told under new numbers
             if not told(event):
                 self._keep_unsent(said)
         self.journal.note(every, encoded(group))
@@ -76,16 +78,14 @@ class Outgoing:
             return None
         if not missed.complete or last_seq > self.teller.seq:
             return None
-        self._unsent.clear()
+        self._forget_unsent(seq for seq in tuple(self._unsent) if seq <= last_seq)
         self.journal.acknowledge(last_seq)
         sounds = None if last_seq < self._moved_at else self.teller.seq - last_seq - len(missed.events)
         return Resumed(self._session.config, last_seq, missed.events, sounds)
 
     def untold(self) -> tuple[Entry, ...]:
-        """What nobody has been sent, and a snapshot does not tell."""
-        untold = tuple(self._unsent.values())
-        self._unsent.clear()
-        return untold
+        """What nobody has been sent, and a snapshot does not tell. It stays untold until who is to hear it comes for it."""
+        return tuple(self._unsent.values())
 
     async def write_down(self, groups: AsyncIterator[tuple[Event, ...]]) -> None:
         """Nobody is there: until somebody is, or the session ends. What sounds is dropped."""
@@ -104,6 +104,10 @@ class Outgoing:
                 self._unsent[each.seq] = Entry(each.seq, each.kept)
         while len(self._unsent) > MAX_UNSENT:
             self._unsent.popitem(last=False)
+
+    def _forget_unsent(self, numbers: Iterable[int]) -> None:
+        for seq in numbers:
+            self._unsent.pop(seq, None)
 
     async def _snapshot(self) -> bytes | None:
         """None: the directory does not take it; what is in the store goes on being added to."""

@@ -198,6 +198,27 @@ async def test_a_written_answer_is_finished_for_whoever_comes_back() -> None:
             assert await second.rest() == ["TextDone", "PartDone", "OutputItemDone", "ResponseDone"]
 
 
+@pytest.mark.parametrize("last_seq", [None, 1])
+async def test_what_was_written_down_waits_for_who_comes_to_hear_it(last_seq: int | None) -> None:
+    async with house() as world:
+        gate = world.graph.hold("text")
+        gate.step(1)
+        async with coming(world) as first:
+            await first.attached.handle(CreateItem(QUESTION))
+            await first.attached.handle(CreateResponse(modality="text"))
+            await first.until(TextDelta)
+        world.timers.fire(ANSWER_GRACE_S)  # what is said from now on is only written down
+        gate.release()
+        await settle()
+        token = first.attached.token
+        for _ in range(2):
+            async with world.sessions.resume(token, last_seq=last_seq) as gone:  # before it was told anything
+                token = gone.token
+        async with coming(world, token) as second:
+            untold = b"".join(entry.event for entry in (await second.until(Reopened)).untold)
+            assert b"ResponseDone" in untold
+
+
 async def test_the_newest_transport_wins_and_the_other_can_neither_act_nor_read() -> None:
     async with house() as world, coming(world) as loser:
         await loser.until(Opened)
