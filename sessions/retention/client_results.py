@@ -4,14 +4,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from sessions.store.interface import StoreDown
-from sessions.store.session_limits import MOST_RESULTS, RESULT_WINDOW_S
+from sessions.store.session_limits import LONGEST_EVENT_ID, MOST_RESULTS, RESULT_WINDOW_S
 
 Lookup = Callable[[str], Awaitable[bytes | None]]
 
 
 class ClientResults:
-    """Bounded as in the store; overflow policy `latest`. `lookup`, for a session that comes from another node, asks what was
-    answered there. `clock` is monotonic, in seconds."""
+    """Bounded as in the store; overflow policy `latest`. An id that is longer than the store takes is always new. `lookup`, for a
+    session that comes from another node, asks what was answered there. `clock` is monotonic, in seconds."""
 
     def __init__(self, clock: Callable[[], float], lookup: Lookup | None) -> None:
         self._clock = clock
@@ -21,6 +21,8 @@ class ClientResults:
 
     async def of(self, event_id: str) -> bytes | None:
         """None: it is new. Empty: it was obeyed. Else the error that it was answered."""
+        if len(event_id) > LONGEST_EVENT_ID:
+            return None
         now = self._clock()
         kept_at, result = self._results.get(event_id, (0.0, None))
         if result is not None:
@@ -33,6 +35,8 @@ class ClientResults:
             return None  # better done twice than not at all
 
     def keep(self, event_id: str, result: bytes) -> None:
+        if len(event_id) > LONGEST_EVENT_ID:
+            return
         self._results[event_id] = (self._clock(), result)
         self._results.move_to_end(event_id)
         if len(self._results) > MOST_RESULTS:

@@ -6,6 +6,7 @@ import pytest_asyncio
 
 from fakes.edge import Edge, ServeEdge
 from sessions.store.memory import MemoryStore
+from sessions.store.session_limits import LONGEST_EVENT_ID
 from strict_client import Event, StrictClient, alive
 
 ITEM = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello?"}]}
@@ -46,6 +47,14 @@ async def test_what_was_refused_is_answered_as_before(edge: Edge) -> None:
         first = await refused(client)
         assert first["event_id"] == "twice"
         assert await refused(client) == first
+
+
+async def test_an_id_that_is_too_long_to_be_kept_is_new_each_time(edge: Edge) -> None:
+    async with edge.connect() as client:
+        for length, expected in ((LONGEST_EVENT_ID, 1), (LONGEST_EVENT_ID + 1, 3)):
+            await say(client, event_id="x" * length)
+            await say(client, event_id="x" * length)
+            assert await items(client) == expected
 
 
 async def test_another_node_knows_what_was_answered(nodes: list[Edge]) -> None:
