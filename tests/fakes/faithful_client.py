@@ -4,7 +4,7 @@ on the way, what came twice, and what was meant for somebody else."""
 import asyncio
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import aiohttp
@@ -57,6 +57,12 @@ class Heard:
             case _:
                 pass
 
+    def begin_with(self, items: Sequence[Event]) -> None:
+        """What it missed is told as it is now."""
+        for item in items:
+            if item["role"] == "assistant":
+                self.texts[item["id"]] = "".join(part["text"] for part in item["content"])
+
     def _add(self, item_id: str, words: str) -> None:
         before = self.texts.get(item_id, "")
         self.texts[item_id] = before + words
@@ -100,7 +106,9 @@ class FaithfulClient:
         created = await self._created(self._socket)
         self.session_id = created["session"]["id"]
         self._token = created["resume"]["token"]
-        self.resyncs += "resync" in created
+        if "resync" in created:
+            self.resyncs += 1
+            self.heard.begin_with(created["resync"]["items"])
         self.connections += 1
         self._reading = asyncio.create_task(self._read(self._socket))
         self._reading.add_done_callback(lambda _: self._happened.set())
