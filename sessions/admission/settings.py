@@ -13,7 +13,8 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The waiting room is one for all nodes of a store."""
 
     longest_queue: Annotated[int, msgspec.Meta(ge=0)] = 100
-    """Who comes when so many wait is refused. 0: nobody waits."""
+    """Who comes when so many wait is refused; unless those of another tenant have more than its share of the room, for then the
+    last of them is. 0: nobody waits."""
     longest_wait_s: Positive = 300.0
     place_s: Positive = 5.0
     """A place in the waiting room is given up when nobody has asked for it for so long."""

@@ -165,16 +165,22 @@ class Gate:
             held = seating.seat(wish, victims, now_us)
             seating.freed = False  # nobody waits
             return held
-        may_enter = wish.may_wait and others < wish.longest_queue
+        is_full = others >= wish.longest_queue
+        gives_way = seating.waiting.gives_way(wish) if is_full and wish.longest_queue else None
+        may_enter = wish.may_wait and (not is_full or gives_way is not None)
         if victims is None and not may_enter:
             return self._full(wish, now_us)
         place = seating.waiting.enter(wish, now_us)
         if victims is not None and self._turn_of(wish, now_us):
             return self._seated(wish)
-        if may_enter:
-            return self._told(place)
-        seating.waiting.leave(place)
-        return self._full(wish, now_us)
+        if not may_enter:
+            seating.waiting.leave(place)
+            return self._full(wish, now_us)
+        if gives_way is not None and len(seating.waiting) > wish.longest_queue:
+            seating.leave(gives_way)
+            if self._turn_of(wish, now_us):
+                return self._seated(wish)
+        return self._told(place)
 
     def _wait_on(self, wish: Wish, place: Place, now_us: int) -> Held | Waiting | Refused:
         seating, before = self._seating, place.wish

@@ -78,9 +78,16 @@ class WaitingRoom:
     def get(self, session_id: str) -> Place | None:
         return self._places.get(session_id)
 
-    def enter(self, wish: Wish, now_us: int) -> Place:
+    def gives_way(self, wish: Wish) -> Place | None:
+        """Who is to leave a room that is full: the last one of this priority, if it is served after one who comes now would be.
+        Its tenant has more of the room than its share then. So no tenant keeps the others out."""
         line = self._classes[wish.priority]
-        tag = max(line.virtual, line.finish.score(wish.tenant) or 0)
+        name = line.places.last()
+        last = None if name is None else self._places[name.split(":")[1]]
+        return last if last is not None and last.tag > self._tag(wish) else None
+
+    def enter(self, wish: Wish, now_us: int) -> Place:
+        line, tag = self._classes[wish.priority], self._tag(wish)
         line.finish.put(wish.tenant, tag + wish.size)
         self._arrivals += 1
         place = self._places[wish.session_id] = Place(wish, now_us, self._arrivals, tag)
@@ -113,6 +120,10 @@ class WaitingRoom:
         """From 1."""
         ahead = sum(len(self._classes[priority].places) for priority in Priority if priority < place.wish.priority)
         return ahead + self._classes[place.wish.priority].places.rank(place.name) + 1
+
+    def _tag(self, wish: Wish) -> int:
+        line = self._classes[wish.priority]
+        return max(line.virtual, line.finish.score(wish.tenant) or 0)
 
     def _remove(self, place: Place) -> None:
         line = self._classes[place.wish.priority]

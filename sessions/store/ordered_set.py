@@ -37,6 +37,9 @@ class OrderedSet:
     def first(self, count: int) -> list[str]:
         return [member for _, member in self._order[:count]]
 
+    def last(self) -> str | None:
+        return self._order[-1][1] if self._order else None
+
     def up_to(self, score: int, count: int) -> list[str]:
         """The first of those whose score is at most this."""
         return [member for _, member in self._order[: min(self.count(score), count)]]

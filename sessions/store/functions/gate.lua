@@ -183,7 +183,9 @@ local function newcomer(wish)
   if victims and others == 0 then
     return admitted(seat(wish, victims))
   end
-  local may_enter = wish.may_wait and others < wish.longest_queue
+  local is_full = others >= wish.longest_queue
+  local last = is_full and wish.longest_queue > 0 and gives_way(wish)
+  local may_enter = wish.may_wait and (not is_full or last)
   if not victims and not may_enter then
     return full(wish)
   end
@@ -191,11 +193,17 @@ local function newcomer(wish)
   if victims and turn_of(wish) then
     return admitted(get_ticket(wish.session_id))
   end
-  if may_enter then
-    return told_place(place)
+  if not may_enter then
+    leave_room(place)
+    return full(wish)
   end
-  leave_room(place)
-  return full(wish)
+  if last and count_waiting() > wish.longest_queue then
+    leave(last)
+    if turn_of(wish) then
+      return admitted(get_ticket(wish.session_id))
+    end
+  end
+  return told_place(place)
 end
 
 local function same_pairs(one, other)

@@ -40,10 +40,20 @@ local function stand(place)
   note_place(place)
 end
 
+local function tag_of(wish)
+  return math.max(virtual(wish.priority), tonumber(call('ZSCORE', KEY_FINISH .. wish.priority, wish.tenant)) or 0)
+end
+
+-- Who is to leave a room that is full: the last one of this priority, if it is served after one who comes now would be.
+local function gives_way(wish)
+  local last = call('ZRANGE', KEY_WAITING .. wish.priority, -1, -1)[1]
+  local place = last and get_place(session_of(last))
+  return place and place.tag > tag_of(wish) and place or nil
+end
+
 local function enter(wish)
-  local finish = KEY_FINISH .. wish.priority
-  local tag = math.max(virtual(wish.priority), tonumber(call('ZSCORE', finish, wish.tenant)) or 0)
-  call('ZADD', finish, tag + wish.size, wish.tenant)
+  local tag = tag_of(wish)
+  call('ZADD', KEY_FINISH .. wish.priority, tag + wish.size, wish.tenant)
   local number = call('HINCRBY', KEY_STATE, 'arrivals', 1)
   local place = { wish = wish, since_us = step.now, number = number, tag = tag }
   stand(place)

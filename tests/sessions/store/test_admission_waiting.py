@@ -199,6 +199,36 @@ async def test_a_full_waiting_room_refuses(admission: TimedAdmission) -> None:
     assert await positions(admission.store, [wish("w1", longest_queue=2)]) == [2]
 
 
+async def test_no_tenant_keeps_the_others_out_of_a_full_waiting_room(admission: TimedAdmission) -> None:
+    store = admission.store
+    await full_house(admission)
+    await positions(store, [wish(f"b{number}", tenant="b", longest_queue=4) for number in range(4)])
+    assert await positions(store, [wish("a0", tenant="a", longest_queue=4)]) == [2]
+    assert await positions(store, [wish("a1", tenant="a", longest_queue=4)]) == [4]
+    for late in (wish("a2", tenant="a", longest_queue=4), wish("b3", tenant="b", longest_queue=4)):
+        assert await store.ask(late) == Refused(Refusal.FULL, "node:a:seats", 5)
+    assert (await store.census()).waiting == 4
+    left = [wish(each, tenant=each[0], longest_queue=4) for each in ("b0", "a0", "b1", "a1")]
+    assert await positions(store, left) == [1, 2, 2, 4]  # what was told does not grow
+
+
+async def test_of_a_full_waiting_room_each_tenant_has_a_share_by_its_weight(admission: TimedAdmission) -> None:
+    store = admission.store
+    await full_house(admission)
+    await positions(store, [wish(f"b{number}", tenant="b", longest_queue=6) for number in range(6)])
+    decisions = [await store.ask(wish(f"a{number}", tenant="a", weight=2, longest_queue=6)) for number in range(6)]
+    assert [isinstance(decision, Waiting) for decision in decisions] == [True] * 4 + [False] * 2
+
+
+async def test_where_nobody_waits_nobody_gives_way(admission: TimedAdmission) -> None:
+    await full_house(admission)
+    await positions(admission.store, [wish(f"b{number}", tenant="b") for number in range(3)])
+    refused = Refused(Refusal.FULL, "node:a:seats", 5)
+    assert await admission.store.ask(wish("a0", tenant="a", longest_queue=0)) == refused
+    assert await admission.store.ask(wish("a0", tenant="a", longest_queue=2, may_wait=False)) == refused
+    assert (await admission.store.census()).waiting == 3
+
+
 async def test_the_wait_is_estimated_from_those_who_left_and_its_error_is_kept(admission: TimedAdmission) -> None:
     await full_house(admission, seats=3)
     assert await admission.store.ask(wish("s")) == Waiting(1, None)
