@@ -15,14 +15,15 @@ from realtime.front.messages import Answer, Drain, Look, Restart, ToFront
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--deployment", type=Path, default=DEFAULT_FILE, metavar="FILE", help="what runs (default: %(default)s)")
-    parser.add_argument("--port", type=int, help="port of the server (default: the deployment's, 8080)")
+    _name_server(parser)
+    parser.set_defaults(deployment=DEFAULT_FILE, port=None)
     orders = parser.add_subparsers(dest="order", metavar="ORDER")
-    orders.add_parser("status", help="how they are (the default)")
+    _name_server(orders.add_parser("status", help="how they are (the default)"))
     drain = orders.add_parser(
         "drain", help="move the sessions of one to the others and end it, until it is restarted; with --url it stays, for undrain"
     )
     drain.add_argument("node", metavar="NODE")
+    _name_server(drain)
     add_server_options(drain, url=None)
     undrain = orders.add_parser("undrain", help="one that was drained with --url takes sessions again")
     undrain.add_argument("node", metavar="NODE")
@@ -30,6 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server_options(orders.add_parser("list", help="all that share the store of the server at --url"))
     restart = orders.add_parser("restart", help="one after the other, or one alone: drained, started anew, ready")
     restart.add_argument("node", metavar="NODE", nargs="?", default="")
+    _name_server(restart)
+
+
+def _name_server(parser: argparse.ArgumentParser) -> None:
+    """Before the order or after it: what stands after it does not undo what stands before."""
+    unsaid = argparse.SUPPRESS
+    parser.add_argument("--deployment", type=Path, default=unsaid, metavar="FILE", help=f"what runs (default: {DEFAULT_FILE})")
+    parser.add_argument("--port", type=int, default=unsaid, help="port of the server (default: the deployment's, 8080)")
 
 
 def run(arguments: argparse.Namespace) -> int:

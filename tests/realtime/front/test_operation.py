@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from realtime.cli import main
 from realtime.front.control import NoFront, ask, control_path, serve_control
 from realtime.front.messages import Answer, Drain, Look, Restart, ToFront, Told
 from realtime.front.operation import Operation
@@ -149,3 +150,9 @@ async def test_a_front_that_ends_in_the_middle_is_told(tmp_path: Path) -> None:
     path = tmp_path / "front" / "8080.sock"
     with closing(await serve_control(path, _ends)), pytest.raises(NoFront, match="hung up"):
         await anext(aiter(ask(path, Look())))
+
+
+@pytest.mark.parametrize("words", [["--port", "1", "status"], ["status", "--port", "1"], ["restart", "--port", "1"]])
+def test_the_server_is_named_before_the_order_or_after_it(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nodes", *words]) == 1
+    assert f"{control_path(1)}" in capsys.readouterr().err
