@@ -212,6 +212,17 @@ async def test_no_tenant_keeps_the_others_out_of_a_full_waiting_room(admission: 
     assert await positions(store, left) == [1, 2, 2, 4]  # what was told does not grow
 
 
+async def test_a_place_that_is_one_too_many_to_share_stays_with_who_has_it(admission: TimedAdmission) -> None:
+    store = admission.store
+    await full_house(admission)
+    await positions(store, [wish(f"b{number}", tenant="b", longest_queue=3) for number in range(3)])
+    await positions(store, [wish("a0", tenant="a", longest_queue=3)])
+    for _ in range(2):  # else the two would drive each other out for good
+        for late in (wish("a1", tenant="a", longest_queue=3), wish("b2", tenant="b", longest_queue=3)):
+            assert await store.ask(late) == Refused(Refusal.FULL, "node:a:seats", 5)
+    await positions(store, [wish(each, tenant=each[0], longest_queue=3) for each in ("b0", "a0", "b1")])
+
+
 async def test_of_a_full_waiting_room_each_tenant_has_a_share_by_its_weight(admission: TimedAdmission) -> None:
     store = admission.store
     await full_house(admission)
