@@ -11,6 +11,7 @@ a node that died have their session again, or know that they have to wait. `jour
 """
 
 import asyncio
+import random
 import sys
 import tempfile
 import time
@@ -37,6 +38,7 @@ ANSWER_WORDS = 50
 LOOK_EVERY_S = 0.1
 LIMIT_S = 60.0
 OPENED_AT_ONCE = 50
+MOST_SILENT_S = 0.2
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -261,9 +263,15 @@ async def journal_ms(here: Place, plan: Plan, tally: Tally) -> dict[str, Any]:
     talkers = [FaithfulClient(here.http, f"talker-{number}") for number in range(plan.talkers)]
     await side_by_side(talkers, lambda client: opened(client, here.nodes.url))
     before = await journal_waits(here.http, here.nodes.url)
-    for _ in range(plan.talks):
-        await side_by_side(talkers, FaithfulClient.ask)
-        await side_by_side(talkers, FaithfulClient.all_answered)
+    draw = random.Random(1)
+
+    async def asks(client: FaithfulClient) -> None:
+        for _ in range(plan.talks):
+            await asyncio.sleep(draw.uniform(0, MOST_SILENT_S))  # people do not talk in step
+            await client.ask()
+            await client.all_answered()
+
+    await side_by_side(talkers, asks)
     waits = (await journal_waits(here.http, here.nodes.url)) - before
     await side_by_side(talkers, FaithfulClient.leave)
     tally.count(talkers)
