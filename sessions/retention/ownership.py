@@ -92,6 +92,7 @@ class Ownership:
         self._clock = clock
         self._sleep = sleep
         self._holds: dict[str, Hold] = {}
+        self._claiming: set[str] = set()
         self._orphans: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -120,7 +121,11 @@ class Ownership:
         above = None if before is None else before.fence
         if before is not None:
             before.claiming = token, offer
-        claimed = await self.store.claim(session_id, self.node, self._lease_s, token, offer, above=above)
+        self._claiming.add(session_id)
+        try:
+            claimed = await self.store.claim(session_id, self.node, self._lease_s, token, offer, above=above)
+        finally:
+            self._claiming.discard(session_id)
         if before is not None:
             before.claiming = None
         if not isinstance(claimed, Claimed):
@@ -170,10 +175,12 @@ class Ownership:
     async def disown(self, hold: Hold) -> None:
         """Whoever claims it next gets it at once. A store that is down hears nothing: the lease ends by itself."""
         self.forget(hold)
-        try:
-            await self.store.disown(hold.session_id, self.node)
-        except StoreDown as down:
-            log.warning("session %s is put down without a word to the store: %s", hold.session_id, down)
+        await self._disown(hold.session_id)
+
+    async def let_go(self, session_id: str) -> None:
+        """If it is not held here: a claim that was cancelled, or too late, may have been carried out, and nobody heard of it."""
+        if session_id not in self._holds and session_id not in self._claiming:
+            await self._disown(session_id)
 
     async def end(self, hold: Hold) -> None:
         """Nothing of it is left in the store; when the store is down, after its grace."""
@@ -188,6 +195,12 @@ class Ownership:
     def forget(self, hold: Hold) -> None:
         if self._holds.get(hold.session_id) is hold:
             del self._holds[hold.session_id]
+
+    async def _disown(self, session_id: str) -> None:
+        try:
+            await self.store.disown(session_id, self.node)
+        except StoreDown as down:
+            log.warning("session %s is put down without a word to the store: %s", session_id, down)
 
     async def renew(self) -> None:
         """All of this node's sessions, in one call."""

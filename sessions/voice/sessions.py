@@ -208,6 +208,8 @@ class VoiceSessions:
         """What another node, or an operator, wants of a session here."""
         running = self._running.get(order.session_id)
         if running is None:
+            if order.verb == "yield":
+                self._later(self._ownership.let_go(order.session_id))
             return
         match order.verb:
             case "yield":

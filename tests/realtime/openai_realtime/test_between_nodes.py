@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from fakes.edge import Edge, ServeEdge
+from sessions.retention.resume_tokens import hashed
 from sessions.store.memory import MemoryStore
 from strict_client import Event, StrictClient, alive
 
@@ -43,6 +44,19 @@ async def test_of_two_tabs_at_two_nodes_the_newest_wins_and_neither_fights(nodes
                 await alive(third)
     for node in nodes:
         await node.idle()
+
+
+async def test_a_node_that_never_heard_that_it_has_a_session_does_not_keep_it_from_the_others(nodes: list[Edge]) -> None:
+    one, other = nodes
+    async with one.connect() as first:
+        created = first.seen[0]
+        await first.socket.close(code=1001)
+    await one.left_alone()
+    session_id, secret = created["resume"]["token"].split(".")
+    await one.context.voice_sessions.put_down(session_id)
+    await one.context.store.claim(session_id, "one", 10, hashed(secret), hashed("an answer that was lost"))
+    async with back(other, created) as (second, _):
+        await alive(second)
 
 
 async def test_an_owner_that_was_taken_for_dead_says_nothing_more(nodes: list[Edge]) -> None:

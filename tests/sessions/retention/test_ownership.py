@@ -199,6 +199,22 @@ async def test_after_such_a_claim_whoever_had_it_meanwhile_is_not_taken_for_us()
         await taken(made.other)
 
 
+async def test_what_a_claim_of_which_nobody_heard_has_taken_is_let_go_when_it_is_asked_for() -> None:
+    async with world() as (made, hold):
+        await made.one.disown(hold)
+        made.store.late = asyncio.Event()
+        claiming = asyncio.create_task(taken(made.other))
+        await settle()
+        await made.other.let_go("sess_1")  # it may still hear of it
+        assert isinstance(await made.one.claim("sess_1", TOKEN, hashed("another")), OwnedBy)
+        claiming.cancel()
+        await asyncio.wait([claiming])
+        await made.other.let_go("sess_1")
+        mine = await taken(made.one)
+        await made.one.let_go("sess_1")  # what is held is kept
+        await made.one.write(mine, HELLO)
+
+
 async def test_what_is_put_down_is_anybodys() -> None:
     async with world() as (made, hold):
         await made.one.write(hold, HELLO)
