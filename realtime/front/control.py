@@ -1,6 +1,7 @@
 """The front's control socket: what an operator's command asks of it, on the same machine and as the same user."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import stat
@@ -32,17 +33,24 @@ async def serve_control(path: Path, obey: Obey) -> asyncio.Server:
     listening = _listening(path)
 
     async def heed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            order = order_decoder.decode(await reader.readline())
+        with contextlib.closing(writer), contextlib.suppress(OSError):  # it has hung up
+            try:
+                order = order_decoder.decode(await reader.readline())
+            except ValueError as wrong:
+                await _say(writer, Answer(done=True, fault=f"not understood: {wrong}"))
+                return
             async for answer in obey(order):
-                writer.write(encoder.encode(answer) + b"\n")
-                await writer.drain()
-        except (OSError, ValueError) as wrong:  # it has hung up, or speaks otherwise
-            writer.write(encoder.encode(Answer(done=True, fault=f"not understood: {wrong}")) + b"\n")
-        finally:
-            writer.close()
+                await _say(writer, answer)
 
     return await asyncio.start_unix_server(heed, sock=listening, limit=LONGEST_LINE_BYTES)
+
+
+async def _say(writer: asyncio.StreamWriter, answer: Answer) -> None:
+    """Raises OSError when nobody hears it."""
+    if writer.is_closing():  # uvloop would raise RuntimeError
+        raise ConnectionResetError("it has hung up")
+    writer.write(encoder.encode(answer) + b"\n")
+    await writer.drain()
 
 
 def _listening(path: Path) -> socket.socket:

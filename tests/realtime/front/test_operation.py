@@ -11,7 +11,7 @@ import pytest
 
 from realtime.cli import main
 from realtime.front.control import NoFront, ask, control_path, serve_control
-from realtime.front.messages import Answer, Drain, Look, Restart, ToFront, Told
+from realtime.front.messages import Answer, Drain, Look, Restart, ToFront, Told, encoder
 from realtime.front.operation import Operation
 
 
@@ -127,6 +127,25 @@ async def test_nonsense_on_the_socket_is_answered_and_harms_nobody(nodes: list[N
                 assert b"not understood" in await reader.read(-1)
             writer.close()
         assert [answer.done async for answer in ask(path, Look())] == [True]
+
+
+async def test_an_operator_who_hangs_up_stops_before_the_next_node(nodes: list[Node], log: list[str], tmp_path: Path) -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: faults.append(context))
+    path = tmp_path / "front" / "8080.sock"
+    nodes[0].may_go_on.clear()
+    with closing(await serve_control(path, Operation(nodes).obey)):
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        writer.write(encoder.encode(Restart()) + b"\n")
+        assert b"box-1 drains" in await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+        nodes[0].may_go_on.set()
+        async with asyncio.timeout(5):
+            while (last := [answer async for answer in ask(path, Restart("box-1"))][-1]).fault:
+                assert "another order" in last.fault
+    assert faults == []
+    assert log == ["box-1 restarts", "box-1 is ready"] * 2
 
 
 async def test_a_folder_of_somebody_else_is_not_used(nodes: list[Node], tmp_path: Path) -> None:
