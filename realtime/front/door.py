@@ -98,9 +98,9 @@ class Door:
 
     async def _pass_on_unwrapped(self, accepted: socket.socket, certificate: Certificate) -> None:
         """Raises OSError."""
-        end = End(_address(accepted.getpeername()), _address(accepted.getsockname()))
         client: Relay | None = None
         try:
+            end = End(_address(accepted.getpeername()), _address(accepted.getsockname()))
             async with asyncio.timeout(self._head_limit_s):
                 client = await unwrapped(accepted, certificate)
                 head = await client.whole_head()
@@ -113,7 +113,9 @@ class Door:
                 theirs.close()
                 raise
         except BaseException:
-            if client is not None:
+            if client is None:
+                accepted.close()
+            else:
                 client.close()
             raise
 

@@ -1,7 +1,10 @@
 """The front's door: whole connections come to whom they belong, over TCP and TLS, and whoever misbehaves is let go."""
 
 import asyncio
+import socket
 import ssl
+import struct
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -63,11 +66,11 @@ async def test_a_websocket_carries_both_ways_what_is_larger_than_every_buffer(no
     async with (
         open_door(node, certificate=way.certificate) as door,
         way.client() as http,
-        http.ws_connect(f"{door.url}/echo", max_msg_size=0) as socket,
+        http.ws_connect(f"{door.url}/echo", max_msg_size=0) as messages,
     ):
         for message in (b"a", large, b"z"):
-            await socket.send_bytes(message)
-            assert await socket.receive_bytes() == message
+            await messages.send_bytes(message)
+            assert await messages.receive_bytes() == message
 
 
 async def test_a_client_that_does_not_read_holds_back_its_node_and_nobody_else(node: FakeNode, way: Way) -> None:
@@ -87,9 +90,9 @@ async def test_nothing_is_left_of_connections_that_are_over(node: FakeNode, way:
             async with way.client() as http:
                 async with http.get(f"{door.url}/") as answer:
                     await answer.read()
-                async with http.ws_connect(f"{door.url}/echo") as socket:
-                    await socket.send_bytes(b"a")
-                    await socket.receive_bytes()
+                async with http.ws_connect(f"{door.url}/echo") as messages:
+                    await messages.send_bytes(b"a")
+                    await messages.receive_bytes()
             _, writer = await way.raw(door)
             writer.write(b"GET / HT")
             writer.transport.abort()
@@ -155,6 +158,20 @@ async def test_who_speaks_no_tls_is_let_go_and_nobody_notices(node: FakeNode, tm
         assert await _rest(silent) == b""
         writer.close()
         held.close()
+
+
+async def test_of_who_is_gone_before_the_handshake_nothing_is_left(node: FakeNode, way: Way) -> None:
+    async with open_door(node, certificate=way.certificate) as door, way.client() as http:
+        before = await _settled()
+        with warnings.catch_warnings(record=True) as unclosed:
+            warnings.simplefilter("always", ResourceWarning)
+            for _ in range(20):
+                with socket.create_connection(("127.0.0.1", door.port)) as gone:
+                    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
+            assert await _settled() <= before
+        assert [str(warning.message) for warning in unclosed] == []
+        async with http.get(f"{door.url}/") as answer:
+            assert answer.status == 200
 
 
 async def test_a_node_that_takes_nothing_is_stepped_over(node: FakeNode, way: Way) -> None:
