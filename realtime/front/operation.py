@@ -18,7 +18,7 @@ class Operated(Protocol):
     @property
     def is_ready(self) -> bool: ...
     def told(self) -> Told: ...
-    async def restart(self) -> None: ...
+    async def restart(self, ready_limit_s: float) -> None: ...
     async def stop(self) -> None: ...
 
 
@@ -57,8 +57,7 @@ class Operation:
                 yield self._answer(f"{node.name} has ended")
                 continue
             try:
-                async with asyncio.timeout(self._ready_limit_s):
-                    await node.restart()
+                await node.restart(self._ready_limit_s)
             except TimeoutError:
                 fault = f"{node.name} is not ready again; its log tells why. The others stay as they are"
                 yield self._answer(done=True, fault=fault)

@@ -101,14 +101,16 @@ class SupervisedNode:
             log.error("node %s ended: %s; next start in %.1f s", self.name, ended, delay_s)
             await asyncio.sleep(delay_s)
 
-    async def restart(self) -> None:
-        """Drains and starts anew; returns when it is ready again."""
+    async def restart(self, ready_limit_s: float) -> None:
+        """Drains, however long that may take, and starts anew; returns when it is ready again. Raises TimeoutError when it is not
+        so long after its end."""
         before = self.starts
         self._wanted.set()
         await self._end()
-        while not (self.starts > before and self.is_ready):
-            self._news.clear()
-            await self._news.wait()
+        async with asyncio.timeout(ready_limit_s):
+            while not (self.starts > before and self.is_ready):
+                self._news.clear()
+                await self._news.wait()
 
     async def stop(self) -> None:
         """Drains; returns when it has ended. It stays away until `restart`."""

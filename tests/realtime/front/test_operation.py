@@ -31,12 +31,13 @@ class Node:
     def told(self) -> Told:
         return Told(node=self.name, pid=7, starts=1, ready=self.is_ready, draining=False, sessions=0)
 
-    async def restart(self) -> None:
+    async def restart(self, ready_limit_s: float) -> None:
         self.log.append(f"{self.name} restarts")
         self.is_ready = False
         await self.may_go_on.wait()
         if self.hangs:
-            await asyncio.Event().wait()
+            async with asyncio.timeout(ready_limit_s):
+                await asyncio.Event().wait()
         self.is_ready = True
         self.log.append(f"{self.name} is ready")
 

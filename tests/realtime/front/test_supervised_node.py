@@ -131,10 +131,20 @@ async def test_a_node_that_cannot_start_is_tried_ever_more_seldom(tmp_path: Path
 async def test_restart_drains_and_returns_when_it_is_ready_again(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         await node.until(lambda: node.is_ready)
-        restarting = asyncio.create_task(node.restart())
+        restarting = asyncio.create_task(node.restart(20))
         await node.until(lambda: not node.is_ready)
         await restarting
         assert (node.is_ready, node.starts) == (True, 2)
+
+
+async def test_how_long_it_drains_is_not_counted_as_its_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        await node.until(lambda: node.is_ready)
+        before = node.told().pid
+        with pytest.raises(TimeoutError):
+            await node.restart(ready_limit_s=0.0)
+        assert node.told().pid != before
+        await node.until(lambda: node.is_ready and node.starts == 2)
 
 
 async def test_a_node_that_was_stopped_stays_away_until_it_is_restarted(tmp_path: Path) -> None:
@@ -144,7 +154,7 @@ async def test_a_node_that_was_stopped_stays_away_until_it_is_restarted(tmp_path
         assert (node.is_there, node.told().pid, node.starts) == (False, 0, 1)
         with pytest.raises(ConnectionRefusedError):
             await answer(node)
-        await node.restart()
+        await node.restart(20)
         assert (node.is_ready, node.starts) == (True, 2)
 
 
