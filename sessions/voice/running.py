@@ -117,7 +117,7 @@ class Running:
         self.session.detach()
         self.session.stop_reading()
         resumed = None if last_seq is None else await self.outgoing.resumed(last_seq)
-        if self.attached is attached:
+        if attached.is_current and not self.is_ending:  # it may have lost the session, or the session have ended, meanwhile
             self.session.attach(attached.fence, play, resumed, () if resumed is not None else self.outgoing.untold())
             self._enter(State.ACTIVE)
         return Resume.RESYNC if resumed is None else Resume.REPLAYED

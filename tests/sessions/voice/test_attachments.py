@@ -12,8 +12,8 @@ from fakes.voice_client import config, settle
 from sessions.admission.admission import NotAdmitted
 from sessions.retention.resume_tokens import ResumeRefused
 from sessions.states import State
-from sessions.store.records import Fence
-from sessions.voice.attached import Attached
+from sessions.store.records import Fence, Missed
+from sessions.voice.attached import Attached, Dismissal
 from sessions.voice.commands import AppendAudio, CommandRefused, CommitAudio, Configure, CreateItem, CreateResponse
 from sessions.voice.config import SemanticVad
 from sessions.voice.events import (
@@ -217,6 +217,23 @@ async def test_what_was_written_down_waits_for_who_comes_to_hear_it(last_seq: in
         async with coming(world, token) as second:
             untold = b"".join(entry.event for entry in (await second.until(Reopened)).untold)
             assert b"ResponseDone" in untold
+
+
+async def test_who_comes_back_while_the_session_is_put_down_hears_that_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with house() as world:
+        async with coming(world) as first:
+            pass
+
+        async def missed(*_: object) -> Missed:
+            await world.sessions.put_down(first.attached.session_id, Dismissal.SUPERSEDED)
+            return Missed((), complete=True)
+
+        monkeypatch.setattr(world.store, "missed", missed)
+        async with coming(world, first.attached.token, last_seq=1) as second:
+            assert (second.attached.dismissed.is_set(), second.attached.why) == (True, Dismissal.SUPERSEDED)
+            assert (second.seen, world.states()) == ([], [])
+        async with coming(world, second.attached.token) as third:
+            assert isinstance(third.seen[0], Reopened)
 
 
 async def test_the_newest_transport_wins_and_the_other_can_neither_act_nor_read() -> None:
