@@ -53,6 +53,9 @@ class Orphans:
             await self._store.bill(left.record.tenant, session_id, left.usage)
             if await self._store.owner(session_id) is not None:
                 return  # who runs it has lost its seat, and ends it; if not, it is found again
-            await self._delete(session_id)
-            log.info("session %s had ended without a word of its node; it is billed and deleted", session_id)
+            try:
+                await self._delete(session_id)
+                log.info("session %s had ended without a word of its node; it is billed and deleted", session_id)
+            except OSError as kept:  # the file of its snapshot; those that are old are swept away
+                log.error("session %s is billed, and a file of it cannot be deleted now: %s", session_id, kept)
         await self._store.release(session_id, self._node)

@@ -121,3 +121,20 @@ async def test_a_one_shot_request_that_died_with_its_node_is_forgotten(world: Wo
     await world.orphans.sweep()
     await world.wait(61)
     assert await world.store.orphans(10) == ()
+
+
+async def test_a_file_that_cannot_be_deleted_holds_up_no_other_session(caplog: pytest.LogCaptureFixture) -> None:
+    timed = in_memory()
+    world = World(timed)
+
+    async def delete(session_id: str) -> None:
+        await timed.store.end(session_id, None)
+        raise PermissionError(13, "Permission denied", f"/snapshots/{session_id}")
+
+    await world.begin()
+    await world.wait(LEASE_S + GRACE_S + 1)
+    await Orphans(timed.store, "b", 1.0, delete).sweep()
+    assert f"/snapshots/{SESSION}" in caplog.text
+    assert await world.bill() == USED
+    await world.wait(61)
+    assert await world.store.orphans(10) == ()
