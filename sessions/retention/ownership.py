@@ -128,6 +128,8 @@ class Ownership:
             self._claiming.discard(session_id)
         if before is not None:
             before.claiming = None
+        if claimed is None and before is not None and await self._is_back(before):
+            return await self.claim(session_id, token, offer)
         if not isinstance(claimed, Claimed):
             return claimed
         if before is None or before.lost.is_set() or claimed.moved:
@@ -219,14 +221,18 @@ class Ownership:
                 await self._look_again(hold, fences[session_id])
 
     async def _look_again(self, hold: Hold, fence: Fence) -> None:
-        try:
-            if await self.store.look(hold.session_id) is None:
-                return await self._put_back(hold)
-        except Fenced:
-            pass
-        if not await self._is_newer(hold, fence):
+        if not await self._is_back(hold) and not await self._is_newer(hold, fence):
             self._lose(hold)
-        return None
+
+    async def _is_back(self, hold: Hold) -> bool:
+        """Whether the store did not know it any more, and has it from here again. Raises StoreDown."""
+        if await self.store.look(hold.session_id) is not None:
+            return False
+        try:
+            await self._put_back(hold)
+        except Fenced:
+            return False
+        return True
 
     async def _is_newer(self, hold: Hold, fence: Fence) -> bool:
         """Whether the hold has a newer one than `fence`, which the store does not take any more: a claim of ours may have been

@@ -126,6 +126,21 @@ async def test_what_the_store_has_lost_it_gets_back_from_its_owner(by_writing: b
         assert not (await made.one.missed(hold, 0)).complete
 
 
+async def test_who_comes_back_to_its_node_after_the_store_has_lost_all_finds_the_session() -> None:
+    async with world() as (made, hold):
+        made.store.lose_all()
+        assert await made.one.claim("sess_1", NEXT, hashed("another")) is None
+        assert await taken(made.one) is hold
+        await made.one.write(hold, HELLO)
+
+
+async def test_who_comes_back_to_what_was_ended_finds_nothing() -> None:
+    async with world() as (made, hold):
+        await made.one.end(hold)
+        assert await made.one.claim("sess_1", TOKEN, NEXT) is None
+        assert await made.store.look("sess_1") is None
+
+
 async def test_what_was_ended_while_its_owner_was_stopped_stays_ended() -> None:
     async with world() as (made, hold):
         made.clock.now_s += LEASE_S + 1
