@@ -10,7 +10,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from realtime.errors import SERVER, Refusal, funnel
 from realtime.front.handover import Handover
-from realtime.front.messages import Told
 from realtime.front.node_metrics import of_all
 from realtime.front.supervised_node import SupervisedNode
 from realtime.handed import ENDS, Ends
@@ -24,12 +23,15 @@ PATHS = frozenset(("/healthz", "/readyz", "/metrics"))
 SHUTDOWN_S = 1.0
 
 
-class FrontReport(msgspec.Struct, frozen=True):
-    """As that of a server without a front; ready when any node is. `nodes` by name."""
+class NodeReport(msgspec.Struct, frozen=True):
+    ready: bool
+    draining: bool
 
-    status: str
-    nodes: dict[str, Told]
-    workers: ReadyReport
+
+class FrontReport(ReadyReport, frozen=True):
+    """That of the workers, as of a server without a front, but ready when any node is."""
+
+    nodes: dict[str, NodeReport]
 
 
 class Pages:
@@ -66,7 +68,8 @@ class Pages:
         workers = self._workers()
         ready = any(node.is_ready for node in self._nodes)
         status = "ready" if ready else "loading" if workers.status == "ready" else workers.status
-        body = msgspec.json.encode(FrontReport(status, {node.name: node.told() for node in self._nodes}, workers))
+        nodes = {node.name: NodeReport(node.is_ready, node.told().draining) for node in self._nodes}
+        body = msgspec.json.encode(FrontReport(status, workers.stages, workers.waiting_for, workers.faults, nodes))
         return web.Response(status=200 if ready else 503, body=body, content_type="application/json")
 
     async def _metrics(self, _request: web.Request) -> web.Response:

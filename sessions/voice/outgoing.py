@@ -111,7 +111,7 @@ class Outgoing:
 
     async def _snapshot(self) -> bytes | None:
         """None: the directory does not take it; what is in the store goes on being added to."""
-        snapshot = self._session.snapshot(self._unfinished.answers, self.teller.state())
+        snapshot = self._session.snapshot(self._unfinished, self.teller.state())
         try:
             kept = await self._snapshots.keep(self._hold.session_id, pack(snapshot))
         except OSError as failure:

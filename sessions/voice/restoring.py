@@ -25,9 +25,9 @@ LOST = "the server that was listening is gone"
 
 
 class Restored:
-    """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, `unfinished`; and `events`, which tell what has
-    ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `usage` is what
-    was used there."""
+    """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, `unfinished`, `spoken`; and `events`, which tell
+    what has ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `usage`
+    is what was used there."""
 
     def __init__(self, snapshot: VoiceSnapshot, notes: list[Note], usage: Mapping[str, float]) -> None:
         self.config = snapshot.config
@@ -36,11 +36,12 @@ class Restored:
         self.usage = usage
         self.entries = list(snapshot.entries)
         self.events: list[Event] = []
-        unfinished = UnfinishedAnswers(snapshot.unfinished)
+        unfinished = UnfinishedAnswers(snapshot.unfinished, snapshot.spoken)
         for note in notes:
             unfinished.told(note)
             self._apply(note)
         self.unfinished = unfinished.answers
+        self.spoken = unfinished.spoken
         for answer in self.unfinished:
             for event in answer.closing():
                 self._end(event)

@@ -43,6 +43,7 @@ from sessions.voice.events import (
     ItemRetrieved,
     ItemTruncated,
     Opened,
+    PlaybackCleared,
     Reopened,
     Resumed,
 )
@@ -54,7 +55,7 @@ from sessions.voice.snapshot import VoiceSnapshot
 from sessions.voice.spoken_input import SpokenInput
 from sessions.voice.spoken_items import SpokenItems
 from sessions.voice.state import VoiceState
-from sessions.voice.unfinished import Unfinished
+from sessions.voice.unfinished import UnfinishedAnswers
 
 T = TypeVar("T")
 
@@ -85,11 +86,13 @@ class VoiceSession:
         self._state = VoiceState(graph, config, settings, voices, session_id, fence, clock, ids, playout)
         self._conversation = Conversation(settings.maximum_items)
         self._beginning: tuple[Event, ...] = (Opened(config),)
+        self._silenced: str | None = None
         if restored is not None:
             self._state.epoch = restored.epoch
             self._state.usage = UsageMeter(restored.usage)
             self._conversation.restore(restored.entries)
             self._beginning = tuple(restored.events)
+            self._silenced = restored.spoken
         spoken_items = SpokenItems(self._state, self._conversation)
         self._answers = Answers(self._state, self._conversation, spoken_items)
         self._input = SpokenInput(self._state, spoken_items, self._answers)
@@ -192,6 +195,9 @@ class VoiceSession:
         self._attended = True
         self._state.events.begin_with(resumed or self._reopened(untold), is_snapshot=resumed is None)
         self._state.spawn(self._input.configured())
+        if self._silenced is not None and play is not None:
+            self._state.spawn(self._state.emit(PlaybackCleared(self._silenced)))  # another node played it, or had done so
+            self._silenced = None
 
     def _client_plays(self, before: Playout) -> Playout:
         return before if isinstance(before, ClientPlayout) else ClientPlayout(self._state.clock)
@@ -202,13 +208,14 @@ class VoiceSession:
         items = tuple(said.get(entry.item.id, entry.item) for entry in self._conversation.entries)
         return Reopened(self._state.config, items, None if live is None else live.id, untold)
 
-    def snapshot(self, unfinished: tuple[Unfinished, ...], wire: bytes) -> VoiceSnapshot:
-        """As it is now. `unfinished`: answers that the client knows to have begun; `wire`: what the edge wants kept."""
+    def snapshot(self, told: UnfinishedAnswers, wire: bytes) -> VoiceSnapshot:
+        """As it is now. `told`: answers as the client knows them; `wire`: what the edge wants kept."""
         return VoiceSnapshot(
             config=self._state.config,
             entries=tuple(self._conversation.entries),
             epoch=self._state.epoch,
-            unfinished=unfinished,
+            unfinished=told.answers,
+            spoken=told.spoken,
             wire=wire,
         )
 

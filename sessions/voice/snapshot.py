@@ -10,12 +10,13 @@ from sessions.voice.unfinished import Unfinished
 
 class VoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """No sound: not what the user was saying, nor what has not been played of an answer. `wire` is the edge's own; `unfinished`
-    answers had begun."""
+    answers had begun; `spoken` is the id of the newest answer with sound."""
 
     config: VoiceConfig
     entries: tuple[Entry, ...]
     epoch: int
     unfinished: tuple[Unfinished, ...] = ()
+    spoken: str | None = None
     wire: bytes = b""
 
 

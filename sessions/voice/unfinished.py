@@ -56,10 +56,11 @@ class Unfinished(msgspec.Struct):
 
 
 class UnfinishedAnswers:
-    """Of one session, by what has been told."""
+    """Of one session, by what has been told. `spoken`: id of the newest answer with sound, which may outlast its end."""
 
-    def __init__(self, answers: tuple[Unfinished, ...] = ()) -> None:
+    def __init__(self, answers: tuple[Unfinished, ...] = (), spoken: str | None = None) -> None:
         self._answers = {answer.response.id: answer for answer in answers}
+        self.spoken = spoken
 
     @property
     def answers(self) -> tuple[Unfinished, ...]:
@@ -69,6 +70,7 @@ class UnfinishedAnswers:
         match event:
             case ResponseCreated(response):
                 self._answers[response.id] = Unfinished(response)
+                self.spoken = response.id if response.modality == "audio" else self.spoken
             case ResponseDone(response):
                 self._answers.pop(response.id, None)
             case OutputItemAdded(response_id, item) if response_id in self._answers:

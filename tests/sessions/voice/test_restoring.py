@@ -1,5 +1,6 @@
 """A snapshot of a conversation, with the notes since, is the conversation as it was told."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,3 +125,10 @@ def test_what_was_told_of_an_answer_is_what_its_item_holds() -> None:
     for event in made.events:
         again.told(event)
     assert again.answers == ()
+
+
+def test_what_may_still_have_been_played_is_known_after_its_end_too() -> None:
+    done = ResponseDone(msgspec.structs.replace(RESPONSE, status="completed"))
+    written = msgspec.structs.replace(RESPONSE, id="resp_2", modality="text")
+    assert restored(ResponseCreated(RESPONSE), done, ResponseCreated(written)).spoken == "resp_1"
+    assert restored(snapshot=msgspec.structs.replace(EMPTY, spoken="resp_0")).spoken == "resp_0"
