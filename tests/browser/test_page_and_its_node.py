@@ -1,4 +1,4 @@
-"""kill -9 of the node that a page talks to, in mid-answer: the page goes on at the other one. Chromium, a front with two nodes, real
+"""kill -9 of the node that a page talks to, in mid-answer: the page goes on at the other one. Chromium, a front, two nodes, real
 Redis."""
 
 from pathlib import Path
