@@ -50,16 +50,19 @@ class Snapshots:
     def of_environment(cls, profile: str, place: str, environment: Mapping[str, str] = os.environ) -> "Snapshots":
         return cls(profile, place, environment.get(KEY_VARIABLE) or None)
 
-    async def keep(self, session_id: str, content: bytes) -> bytes:
-        """What the store is to have of it."""
+    async def keep(self, session_id: str, content: bytes, fence: int) -> bytes:
+        """What the store is to have of it. In a directory each `fence` has its file: an owner that was stopped, whose word the
+        store will not take, spoils nothing of its successor's."""
         if self._cipher is not None:
             nonce = secrets.token_bytes(NONCE_BYTES)
             content = nonce + self._cipher.encrypt(nonce, content, self._bound(session_id))
         envelope = _Envelope(FORMAT, self._profile, content, self._cipher is not None)
         if self._directory is None:
             return _encoder.encode(envelope)
-        await asyncio.to_thread(_replace, self._directory / _name(session_id), content)
-        return _encoder.encode(msgspec.structs.replace(envelope, content=b"", file=_name(session_id)))
+        name = _name(session_id, f"{fence:020}")
+        await asyncio.to_thread(_replace, self._directory / name, content)
+        await asyncio.to_thread(_delete_superseded, self._directory, session_id, name)
+        return _encoder.encode(msgspec.structs.replace(envelope, content=b"", file=name))
 
     async def read(self, session_id: str, kept: bytes) -> bytes:
         """The content. Raises NotRestorable."""
@@ -70,25 +73,27 @@ class Snapshots:
         if (envelope.format, envelope.profile) != (FORMAT, self._profile):
             got = f"{envelope.profile!r} in format {envelope.format}"
             raise NotRestorable(f"the snapshot of {session_id}: expected {self._profile!r} in format {FORMAT}, got {got}")
-        content = envelope.content if envelope.file is None else await self._from_file(session_id)
+        content = envelope.content if envelope.file is None else await self._from_file(session_id, envelope.file)
         return self._opened(session_id, content, sealed=envelope.sealed)
 
     async def forget(self, session_id: str) -> None:
         """Nothing of it is left outside the store."""
         if self._directory is not None:
-            await asyncio.to_thread((self._directory / _name(session_id)).unlink, missing_ok=True)
+            await asyncio.to_thread(_delete, self._directory, session_id)
 
     async def sweep(self, older_than_s: float) -> None:
         """Deletes what is left of sessions that nobody came back to: no session lives so long."""
         if self._directory is not None:
             await asyncio.to_thread(_delete_before, self._directory, time.time() - older_than_s)
 
-    async def _from_file(self, session_id: str) -> bytes:
+    async def _from_file(self, session_id: str, name: str) -> bytes:
         if self._directory is None:
             raise NotRestorable(f"the snapshot of {session_id} is in a directory, and this node has none")
+        if not name.startswith(f"{session_id}.") or Path(name).name != name:
+            raise NotRestorable(f"the snapshot of {session_id}: expected a file of its own, got {name[:80]!r}")
         try:
-            return await asyncio.to_thread((self._directory / _name(session_id)).read_bytes)
-        except OSError as missing:
+            return await asyncio.to_thread((self._directory / name).read_bytes)
+        except (OSError, ValueError) as missing:  # NUL in a name
             raise NotRestorable(f"the snapshot of {session_id} cannot be read: {missing}") from missing
 
     def _opened(self, session_id: str, content: bytes, *, sealed: bool) -> bytes:
@@ -106,12 +111,24 @@ class Snapshots:
         return f"{FORMAT} {self._profile} {session_id}".encode()
 
 
-def _name(session_id: str) -> str:
-    return f"{session_id}.snapshot"
+def _name(session_id: str, of: str) -> str:
+    return f"{session_id}.{of}.snapshot"
+
+
+def _delete(directory: Path, session_id: str) -> None:
+    for file in directory.glob(_name(session_id, "*")):
+        file.unlink(missing_ok=True)
+
+
+def _delete_superseded(directory: Path, session_id: str, name: str) -> None:
+    """All before `name` but the last, which the store names until it has been told of this one."""
+    before = sorted(file for file in directory.glob(_name(session_id, "*")) if file.name < name)
+    for file in before[:-1]:
+        file.unlink(missing_ok=True)
 
 
 def _delete_before(directory: Path, time_s: float) -> None:
-    for file in directory.glob(_name("*")):
+    for file in directory.glob(_name("*", "*")):
         with contextlib.suppress(OSError):  # another node is quicker
             if file.stat().st_mtime < time_s:
                 file.unlink()
@@ -120,7 +137,7 @@ def _delete_before(directory: Path, time_s: float) -> None:
 def _replace(file: Path, content: bytes) -> None:
     """Whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(f".{secrets.token_hex(4)}")
+    unfinished = file.with_suffix(f".{secrets.token_hex(4)}.snapshot")  # also swept, where the node dies before the end
     try:
         unfinished.touch(mode=0o600)
         unfinished.write_bytes(content)

@@ -113,7 +113,7 @@ class Outgoing:
         """None: the directory does not take it; what is in the store goes on being added to."""
         snapshot = self._session.snapshot(self._unfinished, self.teller.state())
         try:
-            kept = await self._snapshots.keep(self._hold.session_id, pack(snapshot))
+            kept = await self._snapshots.keep(self._hold.session_id, pack(snapshot), self._hold.fence.number)
         except OSError as failure:
             log.error("session %s: its snapshot cannot be written: %s", self._hold.session_id, failure)
             return None

@@ -21,7 +21,7 @@ def files(folder: Path) -> list[tuple[bytes, int]]:
 @pytest.mark.parametrize("in_directory", [False, True])
 async def test_it_comes_back_as_it_was(tmp_path: Path, key: str | None, in_directory: bool) -> None:
     snapshots = Snapshots("voice", str(tmp_path / "kept") if in_directory else "store", key)
-    kept = await snapshots.keep("sess_1", CONTENT)
+    kept = await snapshots.keep("sess_1", CONTENT, 1)
     assert await snapshots.read("sess_1", kept) == CONTENT
     everything = kept + b"".join(content for content, _ in files(tmp_path))
     assert (b"Hello?" in everything) == (key is None)
@@ -38,15 +38,32 @@ async def test_it_comes_back_as_it_was(tmp_path: Path, key: str | None, in_direc
 async def test_what_is_older_than_any_session_is_deleted(tmp_path: Path) -> None:
     snapshots = Snapshots("voice", str(tmp_path))
     for session_id in ("old", "new"):
-        await snapshots.keep(session_id, CONTENT)
-    os.utime(tmp_path / "old.snapshot", (0, 0))
+        await snapshots.keep(session_id, CONTENT, 1)
+    (tmp_path / "old.1.a1b2c3d4.snapshot").touch()  # of a node that died while it wrote
+    for file in tmp_path.glob("old.*"):  # noqa: ASYNC240 (two files)
+        os.utime(file, (0, 0))
     await snapshots.sweep(3_600)
     assert len(files(tmp_path)) == 1
-    assert await snapshots.read("new", await snapshots.keep("new", CONTENT)) == CONTENT
+    assert await snapshots.read("new", await snapshots.keep("new", CONTENT, 2)) == CONTENT
+
+
+async def test_an_owner_that_was_stopped_spoils_nothing_of_its_successors(tmp_path: Path) -> None:
+    snapshots = Snapshots("voice", str(tmp_path))
+    first = await snapshots.keep("sess_1", b"first", 1)
+    second = await snapshots.keep("sess_1", b"second", 2)
+    assert await snapshots.read("sess_1", first) == b"first"  # the store may not have heard of the second yet
+    await snapshots.keep("sess_1", b"late", 1)
+    assert await snapshots.read("sess_1", second) == b"second"
+    for fence in range(3, 9):
+        await snapshots.keep("sess_1", b"newer", fence)
+    assert len(files(tmp_path)) == 2
+    await snapshots.keep("sess_10", b"another", 1)
+    await snapshots.forget("sess_1")
+    assert [content for content, _ in files(tmp_path)] == [b"another"]
 
 
 async def test_another_key_another_session_another_model_or_none_reads_nothing() -> None:
-    kept = await Snapshots("voice", key="a secret").keep("sess_1", CONTENT)
+    kept = await Snapshots("voice", key="a secret").keep("sess_1", CONTENT, 1)
     for reader, session_id in (
         (Snapshots("voice", key="another"), "sess_1"),
         (Snapshots("voice", key="a secret"), "sess_2"),
@@ -64,5 +81,5 @@ async def test_what_is_no_snapshot_is_refused(kept: bytes) -> None:
 
 
 async def test_the_key_comes_from_the_environment() -> None:
-    kept = await Snapshots.of_environment("voice", "store", {"ANTIPHON_SNAPSHOT_KEY": "a secret"}).keep("sess_1", CONTENT)
+    kept = await Snapshots.of_environment("voice", "store", {"ANTIPHON_SNAPSHOT_KEY": "a secret"}).keep("sess_1", CONTENT, 1)
     assert await Snapshots("voice", key="a secret").read("sess_1", kept) == CONTENT
