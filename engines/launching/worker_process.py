@@ -17,6 +17,7 @@ from typing import IO
 import msgspec
 
 from engines.launching.process_group import kill_all_but_trackers
+from engines.launching.withheld import without_secrets
 from engines.worker import spec as specs
 from engines.worker.spec import WorkerSpec
 
@@ -35,10 +36,10 @@ STDERR = 2
 
 
 def environment(spec: WorkerSpec, temporary: str | None = None) -> dict[str, str]:
-    """Our own, plus what keeps the libraries in it from asking the network or taking every core, and their temporary files in the
-    folder `temporary` (None: where others have them)."""
+    """Our own without what is `withheld`, plus what keeps the libraries in it from asking the network or taking every core, and
+    their temporary files in the folder `temporary` (None: where others have them)."""
     return {
-        **os.environ,
+        **without_secrets(),
         **({} if temporary is None else {"TMPDIR": temporary}),
         "OMP_NUM_THREADS": str(spec.threads),
         "ORT_DISABLE_TELEMETRY": "1",

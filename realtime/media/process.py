@@ -9,6 +9,7 @@ from time import monotonic
 
 from engines.launching import liveness
 from engines.launching.liveness import Condition, Patience, RealTime, until_lost
+from engines.launching.withheld import without_secrets
 from engines.messages.framing import FrameError, FrameReader, frame
 from realtime.media import messages
 from realtime.media.job import MediaFailed, MediaJob
@@ -48,7 +49,9 @@ class MediaProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             # Its own process group: a Ctrl-C in the terminal is the gateway's to handle.
-            process = await asyncio.create_subprocess_exec(*command, stdin=theirs.fileno(), start_new_session=True)
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=theirs.fileno(), env=without_secrets(), start_new_session=True
+            )
         return cls(process, await asyncio.open_connection(sock=ours), patience)
 
     async def ready(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engines.graph.worker_link import WorkerLink
+from engines.launching.withheld import SECRETS
 from engines.launching.worker_process import WorkerProcess, environment
 from engines.logs import LogFormat, LogStyle
 from engines.worker.spec import StageSpec, WorkerSpec
@@ -45,6 +46,15 @@ def test_libraries_report_nothing_home_and_keep_their_temporary_files_in_the_run
     found = environment(spec(tmp_path), str(tmp_path / "w"))
     assert (found["ORT_DISABLE_TELEMETRY"], found["VLLM_NO_USAGE_STATS"], found["HF_HUB_OFFLINE"]) == ("1", "1", "1")
     assert found["TMPDIR"] == str(tmp_path / "w")
+
+
+async def test_a_worker_knows_no_secret_of_its_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, "do-not-tell")
+    async with log_file(tmp_path) as log, life(spec(tmp_path), log) as process:
+        known = await asyncio.to_thread(Path(f"/proc/{process.pid}/environ").read_bytes)
+        assert b"PYTHONPATH=tests" in known
+        assert b"do-not-tell" not in known
 
 
 async def test_what_it_says_is_passed_on_and_its_last_words_are_kept(tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from engines.launching.withheld import SECRETS
 from fakes import sounds
 from realtime.media import client as media_client
 from realtime.media.client import MediaClient
 from realtime.media.formats import FORMATS, AudioFormat
 from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import FILE_WINDOWS, PIECE_BYTES, FailureKind
+from realtime.settings import API_KEY_VARIABLE, SIGNING_KEY_VARIABLE
+from realtime.webrtc.turn import SECRET_VARIABLE
+from sessions.retention.snapshots import KEY_VARIABLE
 
 HANGING = Path(__file__).parents[2] / "fakes" / "hanging_media_worker.py"
 
@@ -130,6 +135,28 @@ async def test_a_codec_that_hangs_ends_its_own_job_only() -> None:
         stuck, _ = failed.value.split(MediaFailed)
         assert stuck is not None
         assert await encoded(media, "mp3", sounds.sine(0.2).tobytes()) == first
+
+
+async def test_a_worker_knows_no_secret_of_its_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, "do-not-tell")
+    known = tmp_path / "environment"
+    telling = f"import os, pathlib; pathlib.Path({str(known)!r}).write_text(str(dict(os.environ)))"
+    async with MediaClient((sys.executable, "-c", telling), back_off_s=(0.0, 60.0)) as media:
+        with pytest.raises(MediaFailed):
+            await encoded(media, "mp3", b"")
+    assert "'PATH'" in known.read_text()
+    assert "do-not-tell" not in known.read_text()
+
+
+def test_each_secret_of_the_environment_is_among_those_that_are_withheld() -> None:
+    """A module that reads one and is not named here is found by its name."""
+    assert {API_KEY_VARIABLE, SIGNING_KEY_VARIABLE, KEY_VARIABLE, SECRET_VARIABLE} == SECRETS
+    read: set[str] = set()
+    for folder in ("engines", "sessions", "realtime"):
+        for file in (Path(__file__).parents[3] / folder).rglob("*.py"):
+            read.update(re.findall(r"ANTIPHON_[A-Z_]*(?:KEY|SECRET|TOKEN|PASSWORD)\b", file.read_text()))
+    assert read == SECRETS
 
 
 async def test_a_worker_that_does_not_start_is_told_of() -> None:
