@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from realtime.front.head import Wanted, peek_head, wanted
+from realtime.front.head import Wanted, is_filled_with_nothing, peek_head, wanted
 from realtime.front.tls_relay import Relay, joined, unwrapped
 from realtime.handed import End
 from realtime.tls import Certificate
@@ -91,7 +91,7 @@ class Door:
         try:
             async with asyncio.timeout(self._head_limit_s):
                 head = await peek_head(accepted)
-            await self._give(wanted(head), accepted, None)
+            await self._give(head, accepted, None)
         except BaseException:
             accepted.close()
             raise
@@ -106,7 +106,7 @@ class Door:
                 head = await client.whole_head()
             ours, theirs = socket.socketpair()
             try:
-                await self._give(wanted(head), theirs, end)
+                await self._give(head, theirs, end)
                 await joined(client, ours)
             except BaseException:
                 ours.close()
@@ -119,10 +119,12 @@ class Door:
                 client.close()
             raise
 
-    async def _give(self, what: Wanted, connection: socket.socket, end: End | None) -> None:
+    async def _give(self, head: bytes, connection: socket.socket, end: End | None) -> None:
         """Raises OSError."""
+        if is_filled_with_nothing(head):
+            raise ConnectionAbortedError("the client sent blank lines in place of a request")
         for _ in range(TRIES):
-            taker = await self._choose(what)
+            taker = await self._choose(wanted(head))
             try:
                 return taker.take(connection, end)
             except OSError as lost:

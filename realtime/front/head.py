@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
 
 def wanted(head: bytes) -> Wanted:
     """Whatever the bytes are: what is no request belongs nowhere in particular."""
-    parts = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
+    parts = _begun(head).partition(b"\r\n")[0].decode("latin-1").split(" ")
     if len(parts) != 3 or not parts[1].startswith("/"):
         return Wanted()
     raw_path, _, query = parts[1].partition("?")
@@ -35,7 +35,18 @@ def wanted(head: bytes) -> Wanted:
 
 
 def is_whole(head: bytes) -> bool:
-    return HEAD_END in head or len(head) >= MOST_BYTES
+    return HEAD_END in _begun(head) or len(head) >= MOST_BYTES
+
+
+def is_filled_with_nothing(head: bytes) -> bool:
+    """Blank lines, and what is behind them is not all there: a node would skip them, and wait for it without a limit."""
+    begun = _begun(head)
+    return len(begun) < len(head) and HEAD_END not in begun
+
+
+def _begun(head: bytes) -> bytes:
+    """Without the blank lines before a request, which servers skip (RFC 9112, section 2.2)."""
+    return head.lstrip(b"\r\n")
 
 
 def _session_id(query: str) -> str | None:

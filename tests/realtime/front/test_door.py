@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from fakes.certificates import write_pair
 from fakes.front_nodes import FakeNode, OpenDoor, fake_node, open_descriptors, open_door
-from realtime.front.head import Wanted
+from realtime.front.head import MOST_BYTES, Wanted
 from realtime.tls import Certificate
 
 
@@ -131,6 +131,25 @@ async def test_a_head_of_a_megabyte_is_refused_by_the_node(node: FakeNode, way: 
         assert len(node.taken) == 1
         async with http.get(f"{door.url}/") as answer:
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("blank", [b"\r\n\r\n", b"\r\n" * 40_000, b"\n" * (MOST_BYTES - 3) + b"GET"])
+async def test_blank_lines_are_no_request(node: FakeNode, way: Way, blank: bytes) -> None:
+    async with open_door(node, certificate=way.certificate, head_limit_s=0.2) as door:
+        reader, writer = await way.raw(door)
+        writer.write(blank)
+        assert await _rest(reader) == b""
+        writer.close()
+    assert node.taken == []
+
+
+async def test_a_request_behind_blank_lines_comes_to_its_node(node: FakeNode, way: Way) -> None:
+    async with open_door(node, certificate=way.certificate) as door:
+        reader, writer = await way.raw(door)
+        writer.write(b"\r\n\r\nGET /here HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert (await _rest(reader)).startswith(b"HTTP/1.1 200")
+        writer.close()
+    assert door.wanted == [Wanted("/here")]
 
 
 @pytest.mark.parametrize("garbage", [b"\x00" * 100 + b"\r\n\r\n", b"\xff\xfe nonsense\r\n\r\n", b"GET\r\n\r\n"])
