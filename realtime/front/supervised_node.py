@@ -46,7 +46,7 @@ class SupervisedNode:
         self._process: NodeProcess | None = None
         self._asked_to_end = False
         self._over = asyncio.Event()
-        """Set while no process runs, and the store knows."""
+        """Set while no process runs or is being started, and the store knows."""
         self._over.set()
         self._wanted = asyncio.Event()
         self._wanted.set()
@@ -87,7 +87,8 @@ class SupervisedNode:
         """Until cancelled, which kills the node."""
         await give_up(self._store, self.name)  # a life that ended with another front
         while True:
-            await self._wanted.wait()
+            while not self._wanted.is_set():  # also when it was taken back before this task woke
+                await self._wanted.wait()
             try:
                 ended = await self._one_life()
             except OSError as refused:
@@ -123,25 +124,28 @@ class SupervisedNode:
             self._process.ask_to_end()
 
     async def _end(self) -> None:
-        if (process := self._process) is None:
+        if self._over.is_set():
             return
         self._asked_to_end = True
         self._changed()
-        process.ask_to_end()
+        self.hurry()
         try:
             async with asyncio.timeout(self._drain_s + END_GRACE_S):
                 await self._over.wait()
         except TimeoutError:
             log.error("node %s has not ended in %.0f s: it is killed", self.name, self._drain_s + END_GRACE_S)
-            process.kill()
+            if self._process is not None:
+                self._process.kill()
             await self._over.wait()
 
     async def _one_life(self) -> str:
         """Returns how it ended. Raises OSError."""
         self._asked_to_end = self._became_ready = False
+        self._over.clear()
         self.starts += 1
         self._process = await NodeProcess.start(self._spec, self._changed, self._command)
-        self._over.clear()
+        if self._asked_to_end:  # while it was being started
+            self._process.ask_to_end()
         try:
             status = await self._process.until_over()
         finally:

@@ -158,6 +158,30 @@ async def test_a_node_that_was_stopped_stays_away_until_it_is_restarted(tmp_path
         assert (node.is_ready, node.starts) == (True, 2)
 
 
+async def being_started(node: Watched) -> None:
+    for _ in range(20):
+        if node.starts == 0:
+            await asyncio.sleep(0)
+    assert (node.starts, node.told().pid) == (1, 0)
+
+
+async def test_a_node_that_is_stopped_while_it_is_being_started_does_not_stay(tmp_path: Path) -> None:
+    store = Ended()
+    async with running(tmp_path, store) as node:
+        await being_started(node)
+        await node.stop()
+        assert (node.told().pid, node.starts, store.gone) == (0, 1, ["box-2"] * 2)
+        await node.restart(20)
+        assert (node.is_ready, node.starts) == (True, 2)
+
+
+async def test_a_node_that_is_restarted_while_it_is_being_started_comes_back(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        await being_started(node)
+        await node.restart(20)
+        assert (node.is_ready, node.starts) == (True, 2)
+
+
 async def test_a_node_that_does_not_end_in_time_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TINY_NODE", "stubborn")
     monkeypatch.setattr("realtime.front.supervised_node.END_GRACE_S", 0.1)
