@@ -18,11 +18,16 @@ class ResumeRefused(Exception):
         super().__init__("expected the resume token of a session that is still held, got another one; open a new session")
 
 
-class HeldElsewhere(Exception):
-    """Another node has the session and does not put it down. It may be gone: its lease ends."""
+STILL_HELD = "the session is still being held by another node of this server; try again in a moment"
+SETTLING = "the session store is new, or has lost its data; a node that holds the session puts it back; try again in a moment"
 
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__("the session is still being held by another node of this server; try again in a moment")
+
+class HeldElsewhere(Exception):
+    """Another node has the session and does not put it down: it may be gone, and its lease ends. Or it has the session, and the
+    store, which has lost its data, does not know it yet."""
+
+    def __init__(self, retry_after_s: float, why: str = STILL_HELD) -> None:
+        super().__init__(why)
         self.retry_after_s = retry_after_s
 
 

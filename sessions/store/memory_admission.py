@@ -68,6 +68,9 @@ class MemoryAdmission:
     async def news(self, node: str, after: str, wait_s: float) -> tuple[str, tuple[News, ...]]:
         return await self._boards.read(node, after, wait_s)
 
+    async def settling_s(self) -> float:
+        return max(self._seating.settled_us - self._clock_us(), 0) / 1e6
+
     async def order(self, node: str, order: Order) -> None:
         self._boards.tell(node, order)
 

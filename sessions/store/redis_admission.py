@@ -54,6 +54,9 @@ class RedisAdmission:
     async def incarnation(self) -> int:
         return msgspec.convert(await self._decide("incarnation"), int)
 
+    async def settling_s(self) -> float:
+        return msgspec.convert(await self._decide("settling"), int) / 1e6
+
     # ── nodes
 
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:

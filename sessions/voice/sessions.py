@@ -23,14 +23,14 @@ from sessions.retention.client_results import ClientResults
 from sessions.retention.life import CallLater, Life
 from sessions.retention.orphans import KEPT_S
 from sessions.retention.ownership import Hold, Ownership
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, hashed, new_secret, read_token
+from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused, hashed, new_secret, read_token
 from sessions.retention.settings import Lifetime, SessionLimits
 from sessions.retention.snapshots import NotRestorable, Snapshots
 from sessions.retention.warm import Warm
 from sessions.retention.watch import Expiry, SessionWatch, Unwatched
 from sessions.states import State
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
-from sessions.store.records import Claimed, Fence, Order, OwnedBy, Priority, SessionRecord
+from sessions.store.records import Claimed, Fence, Order, Priority, SessionRecord
 from sessions.voice.attached import Attached, Dismissal
 from sessions.voice.config import VoiceConfig
 from sessions.voice.conversation import Sound
@@ -49,9 +49,9 @@ from sessions.voice.unfinished import UnfinishedAnswers
 log = logging.getLogger(__name__)
 
 YIELD_S = 2.0
-"""How long a session that another node has is asked of it."""
+"""How long a session that another node has is asked of it, or waited for while the store does not know it yet."""
 FIRST_TRY_S = 0.02
-"""After the other node was asked; each try after this one waits twice as long."""
+"""After the first; each try after this one waits twice as long."""
 
 
 def new_id(prefix: str) -> str:
@@ -236,9 +236,8 @@ class VoiceSessions:
         self, session_id: str, secret: str, following: str, principal: Principal | None, stay: Stay
     ) -> tuple[Running, bool]:
         """And whether it was not here before."""
-        await self._check_seen(session_id, principal)
         while True:
-            claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following))
+            claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following), principal)
             running = self._running.get(session_id)
             if running is not None and running.hold is hold and not running.is_ending:
                 await self._seat_again(running, stay)
@@ -247,29 +246,36 @@ class VoiceSessions:
                 return await self._restored(claimed, hold, stay), True
             await running.over()
 
-    async def _check_seen(self, session_id: str, principal: Principal | None) -> None:
+    async def _claimed(self, session_id: str, token: bytes, offer: bytes, principal: Principal | None) -> tuple[Claimed, Hold]:
+        waited_s, wait_s, asked = 0.0, FIRST_TRY_S, ""
+        while True:
+            is_seen = await self._is_seen(session_id, principal)
+            answer = await self._ownership.claim(session_id, token, offer) if is_seen else None
+            if isinstance(answer, tuple):
+                return answer
+            held = await self._held_back() if answer is None else HeldElsewhere(answer.lease_s)
+            if waited_s >= YIELD_S:
+                raise held
+            if answer is not None and answer.node != asked:
+                asked = answer.node
+                await self._ownership.store.order(asked, Order("yield", session_id))
+            await self._sleep(wait_s)
+            waited_s, wait_s = waited_s + wait_s, 2 * wait_s
+
+    async def _is_seen(self, session_id: str, principal: Principal | None) -> bool:
         if principal is None:
-            return
+            return True
         running = self._running.get(session_id)
         listed = None if running is not None else await self._ownership.store.look(session_id)
         record = running.hold.record if running is not None else None if listed is None else listed.record
-        if record is None or not principal.sees(record.tenant):
-            raise ResumeRefused
+        return record is not None and principal.sees(record.tenant)
 
-    async def _claimed(self, session_id: str, token: bytes, offer: bytes) -> tuple[Claimed, Hold]:
-        answer = await self._ownership.claim(session_id, token, offer)
-        waited_s, wait_s = 0.0, FIRST_TRY_S
-        while isinstance(answer, OwnedBy):
-            if not waited_s:
-                await self._ownership.store.order(answer.node, Order("yield", session_id))
-            if waited_s >= YIELD_S:
-                raise HeldElsewhere(answer.lease_s)
-            await self._sleep(wait_s)
-            waited_s, wait_s = waited_s + wait_s, 2 * wait_s
-            answer = await self._ownership.claim(session_id, token, offer)
-        if answer is None:
+    async def _held_back(self) -> HeldElsewhere:
+        """What the store does not know may be put back yet. Raises ResumeRefused when that time is over."""
+        left_s = await self._ownership.store.settling_s()
+        if left_s <= 0:
             raise ResumeRefused
-        return answer
+        return HeldElsewhere(min(left_s, YIELD_S), SETTLING)
 
     async def _seat_again(self, running: Running, stay: Stay) -> None:
         """A seat that was lent and lost meanwhile is asked for anew."""

@@ -18,9 +18,10 @@ class CutStore(MemoryStore):
         self.late: asyncio.Event | None = None
         self.written: list[Write] = []
 
-    def lose_all(self) -> None:
-        """As after a flush: sessions are gone, and it is another life of its data."""
+    def lose_all(self, settle_s: float = 0.0) -> None:
+        """As after a flush: sessions are gone, and it is another life of its data, which settles for so long."""
         self._sessions.clear()
+        self._seating.settled_us = self._clock_us() + round(settle_s * 1e6)
         self._life = self._incarnation = self._incarnation + 1
 
     async def open(self, record: SessionRecord, node: str, lease_s: float, token: bytes) -> Fence:

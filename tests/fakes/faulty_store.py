@@ -63,6 +63,9 @@ class FaultyStore:
     async def order(self, node: str, order: Order) -> None:
         return await self._pass("order", lambda: self._store.order(node, order))
 
+    async def settling_s(self) -> float:
+        return await self._pass("settling_s", self._store.settling_s)
+
     async def nodes(self) -> tuple[NodeSeen, ...]:
         return await self._pass("nodes", self._store.nodes)
 

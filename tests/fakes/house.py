@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from fakes.clock import Clock
+from fakes.cut_store import CutStore
 from fakes.graph import FakeGraph, silence, tone
 from fakes.plain_teller import PlainTeller
 from fakes.playout import FakePlayout
@@ -21,7 +22,6 @@ from sessions.retention.ownership import Ownership
 from sessions.retention.settings import SessionLimits
 from sessions.retention.snapshots import Snapshots
 from sessions.states import State
-from sessions.store.memory import MemoryStore
 from sessions.voice.attached import Attached
 from sessions.voice.commands import AppendAudio, CreateItem, CreateResponse
 from sessions.voice.config import SemanticVad
@@ -45,7 +45,7 @@ class House:
         self.graph = graph
         self.timers = Timers()
         self.clock = Clock() if beside is None else beside.clock
-        self.store = MemoryStore(self.clock.now_us) if beside is None else beside.store
+        self.store = CutStore(self.clock.now_us) if beside is None else beside.store
         limits = SessionLimits(
             maximum_sessions=seats, detached_grace_s=DETACHED_GRACE_S, answer_grace_s=ANSWER_GRACE_S, warm_mb=warm_mb
         )

@@ -4,6 +4,12 @@ local function incarnation(_, arguments)
   return step.incarnation
 end
 
+-- What is left of it, in µs.
+local function settling(_, arguments)
+  begin(arguments[1])
+  return math.max(step.settled_us - step.now, 0)
+end
+
 -- Of each node: what it has told, what is left of its lease, its tickets.
 local function nodes(_, arguments)
   begin(arguments[1])
@@ -33,6 +39,7 @@ local function order(_, arguments)
 end
 
 register('incarnation', {}, incarnation)
+register('settling', {}, settling)
 register('nodes', {}, nodes)
 register('census', {}, census)
 register('last_news', { 'no-writes' }, last_news)

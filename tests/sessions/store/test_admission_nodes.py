@@ -188,6 +188,7 @@ async def test_while_a_store_is_new_only_those_who_come_back_are_let_in(kind: st
 
 
 async def settles(admission: TimedAdmission) -> None:
+    assert await admission.store.settling_s() == 10
     await admission.store.announce(msgspec.structs.replace(announced("a", 9), lease_s=60))
     assert await admission.store.ask(wish("hasty", may_wait=False)) == Refused(Refusal.SETTLING, "", 10)
     await positions(admission.store, [wish("patient")])
@@ -196,7 +197,9 @@ async def settles(admission: TimedAdmission) -> None:
     await positions(admission.store, [wish("patient")])
     await admission.pass_time(4)
     await positions(admission.store, [wish("patient")])
+    assert await admission.store.settling_s() == 2
     await admission.pass_time(2)
+    assert await admission.store.settling_s() == 0
     await admission.store.renew("a", 60)
     assert (await admission.store.news("a", "0", 0.01))[1] == (Offered("patient"),)
 
