@@ -1,5 +1,4 @@
-"""Calls of Functions, and blocking reads of streams. Whoever calls gets an answer, StoreDown, or a mistake of ours, in
-`timeout_s`."""
+"""Calls of Functions, and blocking reads of streams. Whoever calls gets an answer or StoreDown, in `timeout_s`."""
 
 import asyncio
 import time
@@ -7,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-import msgspec
 from redis.exceptions import AskError, MovedError, RedisError, ResponseError
 
-from sessions.store.failures import NoPrimary, described, is_lost, is_missing_function, may_be_tried_again, store_down
+from sessions.store.failures import NoPrimary, is_lost, is_missing_function, may_be_tried_again, store_down
 from sessions.store.interface import CallWatch, StoreDown
 from sessions.store.lane import Call, Failed, Lane
 from sessions.store.library import Library
+from sessions.store.replies import understood
 from sessions.store.servers import Place, Servers, asked_place
 from sessions.store.wire import Failure, Reply, Wire
 
@@ -44,7 +43,7 @@ class StoreConnection:
             for place in self._servers.primaries():
                 await self._load(place)
         except (RedisError, OSError) as error:
-            raise described(error) from None
+            raise store_down(error) from None
 
     async def call(self, function: str, keys: Sequence[str], arguments: Sequence[Argument] = ()) -> Reply:
         """All `keys` are in one slot. Calls of one tick of the loop to one server go out together, in this order. A caller that
@@ -80,10 +79,10 @@ class StoreConnection:
             if is_lost(error) or isinstance(error, MovedError):
                 await wire.close()
                 await self._look()
-            raise store_down(error) or error from None
+            raise store_down(error) from None
         finally:
             idle.append(wire)
-        streams: Streams = msgspec.convert(reply, Streams)
+        streams: Streams = understood(reply, Streams)
         return [
             (entry.decode(), dict(zip(flat[::2], flat[1::2], strict=True)))
             for _, entries in streams or ()
@@ -108,7 +107,7 @@ class StoreConnection:
         try:
             return self._servers.place(key)
         except NoPrimary as error:
-            raise described(error) from None
+            raise store_down(error) from None
 
     def _lane(self, place: Place) -> Lane:
         if place not in self._lanes:
@@ -131,9 +130,9 @@ class StoreConnection:
             hopeless = call.tries >= MOST_TRIES or (is_lost(error) and self._lanes[place].is_lost)
             try:
                 if trouble or hopeless or not may_be_tried_again(error):
-                    raise trouble or store_down(error) or error
+                    raise trouble or store_down(error)
                 again.setdefault(self._next_place(call, error), []).append(call)
-            except (StoreDown, RedisError, OSError) as refused:
+            except StoreDown as refused:
                 call.fail(refused)
         for target, calls in again.items():
             self._lane(target).resubmit(calls)
@@ -148,7 +147,7 @@ class StoreConnection:
         try:
             await self._load(place)
         except (RedisError, OSError) as error:
-            return described(error)
+            return store_down(error)
         return None
 
     async def _load(self, place: Place) -> None:
@@ -163,7 +162,7 @@ class StoreConnection:
 
     async def _look(self) -> None:
         """As far as anybody can tell: else all stays as it was known."""
-        with suppress(RedisError, OSError):
+        with suppress(RedisError, OSError, StoreDown):
             await self._servers.look()
 
     def _too_late(self) -> StoreDown:

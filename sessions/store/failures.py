@@ -1,6 +1,8 @@
 """What Redis raises, as sessions see it. The words are ours: those of a library could show what was sent, or a password."""
 
 import asyncio
+import logging
+import re
 
 from redis.exceptions import (
     AskError,
@@ -9,6 +11,7 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
+    InvalidResponse,
     MasterDownError,
     NoPermissionError,
     OutOfMemoryError,
@@ -21,6 +24,8 @@ from redis.exceptions import (
 
 from sessions.store.interface import StoreDown
 from sessions.store.wire import Failure
+
+log = logging.getLogger(__name__)
 
 
 class NoPrimary(RedisError):
@@ -38,6 +43,8 @@ _REASONS: tuple[tuple[type[Exception], str, float], ...] = (
     (NoPrimary, "nobody knows its primary", 1.0),
     (ClusterDownError, "the cluster is down", 1.0),
     (TryAgainError, "the slot is being moved", 1.0),
+    (AskError, "the slot has moved", 1.0),
+    (InvalidResponse, "what it says is not the protocol of Redis", 1.0),
     (TimeoutError, "it does not answer", 1.0),
     (ConnectionError, "it cannot be reached", 1.0),
     (asyncio.TimeoutError, "it does not answer", 1.0),
@@ -47,26 +54,45 @@ _REPLIES = {
     "NOREPLICAS": "too few replicas are connected",
     "NOAUTH": "it wants a user and a password, and its URL has none",
     "BUSY": "it is busy with a script",
+    "DENIED": "it is in protected mode: it wants a password, or to be told that it needs none",
     "MISCONF": "it cannot write to its disk",
     "UNKILLABLE": "it is busy with a script",
     "UNBLOCKED": "it has become a replica",
 }
 """By the first word of those that the library has no type for."""
 _MISSING_FUNCTION = "Function not found"
+_KILLED = "killed by user"
+_CODE = re.compile(r"[A-Z]{2,20}\b")
+_WHAT_WAS_SENT = re.compile(r",? *(with )?args beginning with.*", re.DOTALL)
+_UNKNOWN_RETRY_S = 5.0
 
 
-def store_down(error: Failure) -> StoreDown | None:
-    """None: it is no failure of the store but a mistake of ours."""
+def store_down(error: Failure) -> StoreDown:
+    """Whatever it was: whoever called tries again later. What may be a mistake of ours is logged as an error, without what the
+    server repeats of what it was sent."""
+    known = _known(error)
+    if known is not None:
+        return known
+    said = _WHAT_WAS_SENT.sub("", str(error))
+    log.error("the session store refused a call, %s: %s", type(error).__name__, said[:200])
+    code = _CODE.match(said)
+    return StoreDown(f"it answers with an error ({code[0] if code else 'ERR'}), which is in the log", _UNKNOWN_RETRY_S)
+
+
+def not_understood(wrong: Exception) -> StoreDown:
+    """Of a reply that has another shape than our Functions give it. `wrong` names places in it and types."""
+    log.error("a reply of the session store is not understood: %s", wrong)
+    return StoreDown("it answers what is not understood, see the log", _UNKNOWN_RETRY_S)
+
+
+def _known(error: Failure) -> StoreDown | None:
     for kind, why, retry_after_s in _REASONS:
         if isinstance(error, kind):
             return StoreDown(why, retry_after_s)
-    why = "it has lost our Functions" if is_missing_function(error) else _REPLIES.get(str(error).split(" ", 1)[0])
+    if is_missing_function(error):
+        return StoreDown("it has lost our Functions", 1.0)
+    why = "somebody has killed our Function in it" if _KILLED in str(error) else _REPLIES.get(str(error).split(" ", 1)[0])
     return None if why is None else StoreDown(why, 1.0)
-
-
-def described(error: Failure) -> StoreDown:
-    """Of a server that was asked for something where no mistake of ours is possible; an unknown reply is told as it came."""
-    return store_down(error) or StoreDown(str(error)[:200], 5.0)
 
 
 def is_missing_function(error: Failure) -> bool:

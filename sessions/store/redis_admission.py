@@ -1,5 +1,6 @@
 """Admission in Redis: each method is one Function, in functions/gate.lua and the files before it."""
 
+import logging
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from sessions.store.amounts import PARTS, microseconds, used_up
 from sessions.store.connection import Argument, StoreConnection
 from sessions.store.counting import claimed_by, resources_of, ticket_of, told_by, wish_of
+from sessions.store.failures import not_understood
 from sessions.store.keys import ADMISSION, ADMISSION_KEYS
 from sessions.store.records import (
     Admitted,
@@ -23,8 +25,11 @@ from sessions.store.records import (
     Ticket,
     Waiting,
 )
+from sessions.store.replies import understood
 from sessions.store.session_limits import checked_id
 from sessions.store.wire import Reply
+
+log = logging.getLogger(__name__)
 
 _pack = msgspec.msgpack.encode
 _news = msgspec.msgpack.Decoder(News)
@@ -52,7 +57,7 @@ class RedisAdmission:
         self._settle_us = microseconds(settle_s, "settle_s")
 
     async def incarnation(self) -> int:
-        return msgspec.convert(await self._decide("incarnation"), int)
+        return understood(await self._decide("incarnation"), int)
 
     async def settling_s(self) -> float:
         return msgspec.convert(await self._decide("settling"), int) / 1e6
@@ -62,19 +67,19 @@ class RedisAdmission:
     async def announce(self, node: Announcement, tickets: Sequence[Ticket] = ()) -> tuple[int, tuple[str, ...]]:
         claimed = [claimed_by(node.node, ticket, 0) for ticket in tickets]
         reply = await self._decide("announce", _pack(told_by(node)), _pack(claimed))
-        incarnation, lost = msgspec.convert(reply, tuple[int, list[bytes]])
+        incarnation, lost = understood(reply, tuple[int, list[bytes]])
         return incarnation, tuple(session_id.decode() for session_id in lost)
 
     async def renew(self, node: str, lease_s: float) -> Renewed:
         reply = await self._decide("renew", node, microseconds(lease_s, "lease_s"))
-        incarnation, known, tickets = msgspec.convert(reply, tuple[int, int, int])
+        incarnation, known, tickets = understood(reply, tuple[int, int, int])
         return Renewed(incarnation, known == 1, tickets)
 
     async def node_gone(self, node: str) -> tuple[str, ...]:
         return _texts(await self._decide("node_gone", node))
 
     async def nodes(self) -> tuple[NodeSeen, ...]:
-        found = msgspec.convert(await self._decide("nodes"), list[tuple[bytes, int, int]])
+        found = understood(await self._decide("nodes"), list[tuple[bytes, int, int]])
         seen = [(_seen.decode(packed), left_us, tickets) for packed, left_us, tickets in found]
         return tuple(
             NodeSeen(
@@ -91,9 +96,10 @@ class RedisAdmission:
 
     async def news(self, node: str, after: str, wait_s: float) -> tuple[str, tuple[News, ...]]:
         if not after:
-            after = msgspec.convert(await self._call("last_news", node), bytes).decode()
+            after = understood(await self._call("last_news", node), bytes).decode()
         entries = await self._functions.read_stream(ADMISSION_KEYS["NEWS"] + node, after, wait_s)
-        return entries[-1][0] if entries else after, tuple(_news.decode(fields[b"news"]) for _, fields in entries)
+        told = (_told(fields.get(b"news", b"")) for _, fields in entries)
+        return entries[-1][0] if entries else after, tuple(news for news in told if news is not None)
 
     async def order(self, node: str, order: Order) -> None:
         await self._call("order", node, _pack(order))
@@ -110,7 +116,7 @@ class RedisAdmission:
             case [b"refused", bytes(reason), bytes(resource), int(retry_us)]:
                 return Refused(Refusal(reason.decode()), resource.decode(), retry_us / 1e6)
             case reply:
-                raise AssertionError(reply)
+                raise not_understood(ValueError(f"a decision: {type(reply).__name__}"))
 
     async def release(self, session_id: str, node: str) -> None:
         await self._decide("release", checked_id(session_id), node)
@@ -124,7 +130,7 @@ class RedisAdmission:
 
     async def census(self) -> Census:
         reply = await self._decide("census")
-        counts, *hashes, error_us = msgspec.convert(reply, tuple[list[int], list[bytes], list[bytes], list[bytes], bytes | None])
+        counts, *hashes, error_us = understood(reply, tuple[list[int], list[bytes], list[bytes], list[bytes], bytes | None])
         used, capacity, tenants = map(_counts, hashes)
         active, lent, waiting = counts
         return Census(
@@ -143,7 +149,7 @@ class RedisAdmission:
 
     async def bills(self) -> Mapping[str, Mapping[str, float]]:
         bills: dict[str, dict[str, float]] = {}
-        for name, parts in _counts(msgspec.convert(await self._call("bills"), list[bytes])).items():
+        for name, parts in _counts(understood(await self._call("bills"), list[bytes])).items():
             tenant, _, what = name.rpartition("\0")
             bills.setdefault(tenant, {})[what] = parts / PARTS
         return bills
@@ -157,8 +163,17 @@ class RedisAdmission:
         return await self._functions.call(function, (ADMISSION,), arguments)
 
 
+def _told(packed: bytes) -> News | None:
+    """None: a node of another version may know news that this one does not; who stopped there would hear of nothing more."""
+    try:
+        return _news.decode(packed)
+    except msgspec.MsgspecError as wrong:
+        log.error("news of the session store are not understood, and left out: %s", wrong)
+        return None
+
+
 def _texts(reply: Reply) -> tuple[str, ...]:
-    return tuple(session_id.decode() for session_id in msgspec.convert(reply, list[bytes]))
+    return tuple(session_id.decode() for session_id in understood(reply, list[bytes]))
 
 
 def _counts(flat: Sequence[bytes]) -> dict[str, int]:
@@ -167,4 +182,4 @@ def _counts(flat: Sequence[bytes]) -> dict[str, int]:
 
 def _seconds(us: Reply) -> float | None:
     """Numbers of hashes come as text."""
-    return None if us is None else int(msgspec.convert(us, int | bytes)) / 1e6
+    return None if us is None else int(understood(us, int | bytes)) / 1e6

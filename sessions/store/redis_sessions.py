@@ -8,9 +8,11 @@ import msgspec
 
 from sessions.states import State
 from sessions.store.connection import Argument, StoreConnection
+from sessions.store.failures import not_understood
 from sessions.store.interface import Fenced, UnknownSession
 from sessions.store.keys import LISTING, session_keys
 from sessions.store.records import Claimed, Entry, Fence, Kept, Listed, Missed, OwnedBy, Owner, SessionRecord, Write
+from sessions.store.replies import understood
 from sessions.store.session_limits import InputsFull, check_record, check_write, checked_id
 from sessions.store.wire import Reply
 
@@ -48,7 +50,7 @@ class RedisSessions:
         if reply[0] == b"unknown":
             return None
         if reply[0] == b"owned":
-            _, owner, left_us = msgspec.convert(reply, tuple[bytes, bytes, int])
+            _, owner, left_us = understood(reply, tuple[bytes, bytes, int])
             return OwnedBy(owner.decode(), left_us / 1e6)
         _, record, state, life_us, *fence, seq, moved = reply
         return Claimed(record=_record(record, state, life_us), fence=_fence(fence), seq=_int(seq), moved=moved == 1)
@@ -79,11 +81,11 @@ class RedisSessions:
 
     async def kept(self, session_id: str, fence: Fence) -> Kept:
         _, snapshot, inputs = await self._owned("session_kept", session_id, fence, ())
-        return Kept(None if snapshot is None else _bytes(snapshot), msgspec.convert(inputs, tuple[bytes, ...]))
+        return Kept(None if snapshot is None else _bytes(snapshot), understood(inputs, tuple[bytes, ...]))
 
     async def result(self, session_id: str, event_id: str) -> bytes | None:
         keys = session_keys(checked_id(session_id))
-        return msgspec.convert(await self._connection.call("session_result", keys, (event_id,)), bytes | None)
+        return understood(await self._connection.call("session_result", keys, (event_id,)), bytes | None)
 
     # ── looking, ending
 
@@ -139,7 +141,7 @@ class RedisSessions:
     async def _page(self, tenant: str | None, after: str, limit: int) -> tuple[str, ...]:
         arguments = (after, limit) if tenant is None else (after, limit, tenant)
         reply = await self._connection.call("listing_page", LISTING, arguments)
-        return tuple(_text(session_id) for session_id in msgspec.convert(reply, list[bytes]))
+        return tuple(_text(session_id) for session_id in understood(reply, list[bytes]))
 
     async def _owned(self, function: str, session_id: str, fence: Fence, arguments: Sequence[Argument]) -> list[Reply]:
         reply = await self._ask_session(function, session_id, (*_pair(fence), *arguments))
@@ -151,7 +153,8 @@ class RedisSessions:
 
     async def _ask_session(self, function: str, session_id: str, arguments: Sequence[Argument]) -> list[Reply]:
         reply = await self._connection.call(function, session_keys(checked_id(session_id)), arguments)
-        assert isinstance(reply, list), reply
+        if not isinstance(reply, list) or not reply:
+            raise not_understood(ValueError(f"of {function}: {type(reply).__name__}"))
         return reply
 
 
@@ -178,7 +181,7 @@ def _record(packed: Reply, state: Reply, life_us: Reply) -> SessionRecord:
 
 
 def _fence(reply: Sequence[Reply]) -> Fence:
-    return Fence(*msgspec.convert(reply, tuple[int, int]))
+    return Fence(*understood(reply, tuple[int, int]))
 
 
 def _pair(fence: Fence) -> tuple[int, int]:
@@ -190,11 +193,11 @@ def _us(seconds: float) -> int:
 
 
 def _int(reply: Reply) -> int:
-    return msgspec.convert(reply, int)
+    return understood(reply, int)
 
 
 def _bytes(reply: Reply) -> bytes:
-    return msgspec.convert(reply, bytes)
+    return understood(reply, bytes)
 
 
 def _text(reply: Reply) -> str:

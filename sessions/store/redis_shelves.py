@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from sessions.store.connection import StoreConnection
 from sessions.store.keys import shelf_key
+from sessions.store.replies import understood
 
 
 class RedisShelves:
@@ -16,10 +15,10 @@ class RedisShelves:
 
     async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
         reply = await self._connection.call("shelf_put", (shelf_key(shelf),), (name, value, int(only_new)))
-        return msgspec.convert(reply, bytes)
+        return understood(reply, bytes)
 
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
-        flat = msgspec.convert(await self._connection.call("shelf_list", (shelf_key(shelf),)), list[bytes])
+        flat = understood(await self._connection.call("shelf_list", (shelf_key(shelf),)), list[bytes])
         return {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}
 
     async def remove(self, shelf: str, name: str) -> bool:

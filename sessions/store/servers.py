@@ -11,6 +11,7 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, RedisError
 
 from sessions.store.failures import NoPrimary
+from sessions.store.replies import understood
 from sessions.store.wire import Failure, Reply, Wire
 
 Place: TypeAlias = tuple[str, int]
@@ -90,7 +91,7 @@ class SentinelServers:
             return error
         finally:
             await wire.close()
-        found = msgspec.convert(reply, tuple[bytes, bytes] | None)
+        found = understood(reply, tuple[bytes, bytes] | None)
         return None if found is None else (found[0].decode(), int(found[1]))
 
 
@@ -149,7 +150,7 @@ class _Range(msgspec.Struct, array_like=True):
 
 def _slots(reply: Reply, asked: Place) -> Mapping[int, Place]:
     slots: dict[int, Place] = {}
-    for found in msgspec.convert(reply, list[_Range]):
+    for found in understood(reply, list[_Range]):
         # a server that does not know its own address leaves it empty
         host = found.primary.host.decode() if found.primary.host else asked[0]
         slots.update(dict.fromkeys(range(found.first, found.last + 1), (host, found.primary.port)))

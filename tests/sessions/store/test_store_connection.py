@@ -1,13 +1,15 @@
 """The connection to a real Redis that is cancelled, killed, flushed, stopped, full, read-only or not yet loaded."""
 
 import asyncio
+import logging
+import re
 import signal
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from redis.exceptions import ResponseError
+from redis.exceptions import DataError, InvalidResponse, MovedError, RedisError, ResponseError
 
 from fakes.certificates import write_pair
 from fakes.ports import free_port
@@ -15,7 +17,11 @@ from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
 from sessions.store.address import connected
 from sessions.store.connection import StoreConnection
+from sessions.store.failures import store_down
 from sessions.store.interface import StoreDown
+from sessions.store.library import library
+from sessions.store.records import Announcement, Order
+from sessions.store.redis_admission import RedisAdmission
 from sessions.store.url import parse
 
 TIMEOUT_S = 0.5
@@ -244,10 +250,69 @@ async def test_nobody_there_is_told_at_once(tmp_path: Path):
             pass
 
 
-async def test_a_mistake_of_ours_is_not_taken_for_a_failure(connection: StoreConnection):
-    with pytest.raises(ResponseError) as mistake:
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.levelno == logging.ERROR]
+
+
+async def test_a_mistake_of_ours_ends_nobody_and_is_seen_in_the_log(
+    connection: StoreConnection, caplog: pytest.LogCaptureFixture
+):
+    with pytest.raises(StoreDown, match="in the log"):
         await connection.call("shelf_put", (KEY,), ())
-    assert not isinstance(mistake.value, StoreDown)
+    assert "Lua" in "".join(errors(caplog))
+    assert await put(connection, "n") == b"v"
+
+
+UNKNOWN = "unknown command 'FCALL', with args beginning with: 'shelf_put' 's3cret'"
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "logged"),
+    [
+        (ResponseError("DENIED Redis is running in protected mode"), "protected mode", False),
+        (ResponseError("Error running script: Script killed by user with FUNCTION KILL."), "killed our Function", False),
+        (ResponseError("NEWWORD of a later version"), r"\(NEWWORD\)", True),
+        (ResponseError(UNKNOWN), r"\(ERR\)", True),
+        (InvalidResponse("Protocol Error: b'?'"), "not the protocol", False),
+        (MovedError("12 10.0.0.1:6379"), "slot has moved", False),
+        (DataError("Invalid input of type: 'dict'"), "in the log", True),
+    ],
+)
+def test_whatever_the_server_says_is_a_failure_that_may_pass(
+    error: RedisError, why: str, logged: bool, caplog: pytest.LogCaptureFixture
+):
+    assert re.search(why, str(store_down(error)))
+    assert len(errors(caplog)) == logged
+    assert "s3cret" not in caplog.text
+
+
+async def test_a_reply_of_another_shape_is_a_failure_that_may_pass(
+    connection: StoreConnection, server: RedisServer, caplog: pytest.LogCaptureFixture
+):
+    store = RedisAdmission(connection, 0.0)
+    await store.renew("box-1", 10.0)
+    brought = Announcement(node="box-1", host="box", address="", ready=True, draining=False, capacity={})
+    ours = library()
+    odd = "".join(
+        f"redis.register_function('{ours.function(name)}', function() return 'odd' end)\n"
+        for name in ("renew", "announce", "ask")
+    )
+    await command(server, "FUNCTION", "LOAD", "REPLACE", f"#!lua name=antiphon_{ours.version}\n{odd}")
+    for call in (store.renew("box-1", 10.0), store.announce(brought)):
+        with pytest.raises(StoreDown, match="not understood"):
+            await call
+    assert len(errors(caplog)) == 2
+
+
+async def test_news_that_nobody_here_understands_keep_no_others_away(
+    connection: StoreConnection, server: RedisServer, caplog: pytest.LogCaptureFixture
+):
+    store = RedisAdmission(connection, 0.0)
+    await command(server, "XADD", "{admission}:news:a", "5-1", "news", "what?")
+    await store.order("a", Order("yield", "sess_1"))
+    _, news = await store.news("a", "0", 1.0)
+    assert news == (Order("yield", "sess_1"),)
+    assert len(errors(caplog)) == 1
 
 
 async def test_over_tls_only_the_right_authority_is_trusted(tmp_path: Path):
