@@ -37,6 +37,9 @@ class KeyFile:
     async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
         return await asyncio.to_thread(self._put, shelf, name, value, only_new)
 
+    async def replace(self, shelf: str, name: str, value: bytes) -> bool:
+        return await asyncio.to_thread(self._replace_record, shelf, name, value)
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         return {name: bytes(value) for name, value in (await asyncio.to_thread(self._read)).get(shelf, {}).items()}
 
@@ -49,6 +52,14 @@ class KeyFile:
             if not only_new or name not in records:
                 records[name] = msgspec.Raw(value)
             return bytes(records[name])
+
+    def _replace_record(self, shelf: str, name: str, value: bytes) -> bool:
+        with self._changing() as shelves:
+            records = shelves.get(shelf, {})
+            if name not in records:
+                return False
+            records[name] = msgspec.Raw(value)
+            return True
 
     def _remove(self, shelf: str, name: str) -> bool:
         with self._changing() as shelves:

@@ -62,7 +62,7 @@ class KeyRing:
         expires_at = None if lives_s is None else now + int(lives_s)
         record = KeyRecord(hash=hashed(key.text), created_at=now, expires_at=expires_at, **msgspec.structs.asdict(grant))
         await self._sweep()
-        await self._put(key.key_id, record)
+        await self._store.put(SHELF, key.key_id, _encoder.encode(record))
         return key
 
     async def keys(self) -> Mapping[str, KeyRecord]:
@@ -86,11 +86,10 @@ class KeyRing:
         key = await self.create(grant, None if old.expires_at is None else old.expires_at - old.created_at)
         last = now + int(grace_s)
         ends = last if old.expires_at is None else min(last, old.expires_at)
-        await self._put(key_id, msgspec.structs.replace(old, expires_at=ends))
+        if not await self._store.replace(SHELF, key_id, _encoder.encode(msgspec.structs.replace(old, expires_at=ends))):
+            await self._store.remove(SHELF, key.key_id)  # which nobody has seen yet
+            raise NoSuchKey(key_id, "which was revoked a moment ago")
         return key
-
-    async def _put(self, key_id: str, record: KeyRecord) -> None:
-        await self._store.put(SHELF, key_id, _encoder.encode(record))
 
     async def _sweep(self) -> None:
         for key_id, record in (await self.keys()).items():

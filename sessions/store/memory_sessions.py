@@ -137,6 +137,13 @@ class MemorySessions:
             named[name] = value
         return named.setdefault(name, value)
 
+    async def replace(self, shelf: str, name: str, value: bytes) -> bool:
+        named = self._shelves.get(shelf, {})
+        if name not in named:
+            return False
+        named[name] = value
+        return True
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         return dict(self._shelves.get(shelf, {}))
 

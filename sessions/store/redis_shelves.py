@@ -17,6 +17,9 @@ class RedisShelves:
         reply = await self._connection.call("shelf_put", (shelf_key(shelf),), (name, value, int(only_new)))
         return understood(reply, bytes)
 
+    async def replace(self, shelf: str, name: str, value: bytes) -> bool:
+        return await self._connection.call("shelf_replace", (shelf_key(shelf),), (name, value)) == 1
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         flat = understood(await self._connection.call("shelf_list", (shelf_key(shelf),)), list[bytes])
         return {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}

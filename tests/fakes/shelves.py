@@ -18,6 +18,14 @@ class FakeShelves:
             records[name] = value
         return records[name]
 
+    async def replace(self, shelf: str, name: str, value: bytes) -> bool:
+        self._check()
+        records = self.shelves.get(shelf, {})
+        if name not in records:
+            return False
+        records[name] = value
+        return True
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         self.looks += 1
         self._check()

@@ -26,6 +26,15 @@ GRANT = Grant(
 )
 
 
+class RevokedMeanwhile(FakeShelves):
+    """The first key is gone when a second one is made."""
+
+    async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
+        if shelf == SHELF:
+            self.shelves.pop(shelf, None)
+        return await super().put(shelf, name, value, only_new=only_new)
+
+
 async def refusal(door: Door, key: str | None) -> str:
     with pytest.raises(NotValid) as refused:
         await door.credentials.principal(key)
@@ -142,6 +151,14 @@ async def test_a_rotated_key_has_a_grace() -> None:
         await door.ring.rotate(old.key_id, 60)
     with pytest.raises(NoSuchKey, match="not there"):
         await door.ring.rotate("000000000000", 60)
+
+
+async def test_a_key_that_is_revoked_while_it_is_rotated_stays_revoked() -> None:
+    door = Door(shelves=RevokedMeanwhile())
+    old = await door.ring.create(GRANT)
+    with pytest.raises(NoSuchKey, match="revoked"):
+        await door.ring.rotate(old.key_id, 86_400)
+    assert await door.ring.keys() == {}
 
 
 async def test_rotating_gives_no_longer_life() -> None:

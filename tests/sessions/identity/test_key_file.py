@@ -25,6 +25,9 @@ async def test_what_is_put_stays(tmp_path: Path) -> None:
     assert await keys.put("a", "x", b'{"n":2}', only_new=True) == b'{"n":1}'
     await keys.put("b", "y", b"3")
     assert await KeyFile(path).shelf("b") == {"y": b"3"}
+    assert await keys.replace("b", "y", b"4")
+    assert not await keys.replace("b", "z", b"5")
+    assert await KeyFile(path).shelf("b") == {"y": b"4"}
     assert await keys.remove("a", "x")
     assert not await keys.remove("a", "x")
     assert await keys.shelf("a") == {}

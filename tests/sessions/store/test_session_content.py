@@ -225,6 +225,10 @@ async def test_shelves(stores: Stores):
     assert await stores.keys.put("api", "k1", b"2") == b"2"
     assert await stores.keys.put("api", "new", b"", only_new=True) == b""
     assert await stores.keys.put("signing", "k1", b"3") == b"3"
+    assert await stores.keys.replace("signing", "k1", b"4")
+    assert await stores.keys.replace("signing", "k1", b"3")
+    assert not await stores.keys.replace("signing", "k2", b"5")
+    assert not await stores.keys.replace("none", "k1", b"5")
     assert await stores.keys.shelf("api") == {"k1": b"2", "new": b""}
     assert await stores.keys.remove("api", "k1")
     assert not await stores.keys.remove("api", "k1")
