@@ -40,6 +40,10 @@ class KeyFile:
     async def replace(self, shelf: str, name: str, value: bytes) -> bool:
         return await asyncio.to_thread(self._replace_record, shelf, name, value)
 
+    async def get(self, shelf: str, name: str) -> bytes | None:
+        value = (await asyncio.to_thread(self._read)).get(shelf, {}).get(name)
+        return None if value is None else bytes(value)
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         return {name: bytes(value) for name, value in (await asyncio.to_thread(self._read)).get(shelf, {}).items()}
 

@@ -144,6 +144,9 @@ class MemorySessions:
         named[name] = value
         return True
 
+    async def get(self, shelf: str, name: str) -> bytes | None:
+        return self._shelves.get(shelf, {}).get(name)
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         return dict(self._shelves.get(shelf, {}))
 

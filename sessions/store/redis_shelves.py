@@ -20,6 +20,9 @@ class RedisShelves:
     async def replace(self, shelf: str, name: str, value: bytes) -> bool:
         return await self._connection.call("shelf_replace", (shelf_key(shelf),), (name, value)) == 1
 
+    async def get(self, shelf: str, name: str) -> bytes | None:
+        return understood(await self._connection.call("shelf_get", (shelf_key(shelf),), (name,)), bytes | None)
+
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         flat = understood(await self._connection.call("shelf_list", (shelf_key(shelf),)), list[bytes])
         return {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}

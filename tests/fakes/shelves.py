@@ -10,6 +10,8 @@ class FakeShelves:
         self.shelves: dict[str, dict[str, bytes]] = {}
         self.down = False
         self.looks = 0
+        """At a whole shelf."""
+        self.gets = 0
 
     async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
         self._check()
@@ -25,6 +27,11 @@ class FakeShelves:
             return False
         records[name] = value
         return True
+
+    async def get(self, shelf: str, name: str) -> bytes | None:
+        self.gets += 1
+        self._check()
+        return self.shelves.get(shelf, {}).get(name)
 
     async def shelf(self, shelf: str) -> Mapping[str, bytes]:
         self.looks += 1

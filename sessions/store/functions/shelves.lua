@@ -13,6 +13,10 @@ register('shelf_replace', {}, function(keys, arguments)
   return 1
 end)
 
+register('shelf_get', {'no-writes'}, function(keys, arguments)
+  return redis.call('HGET', keys[1], arguments[1])
+end)
+
 register('shelf_list', {'no-writes'}, function(keys)
   return redis.call('HGETALL', keys[1])
 end)

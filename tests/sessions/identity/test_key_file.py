@@ -26,6 +26,8 @@ async def test_what_is_put_stays(tmp_path: Path) -> None:
     await keys.put("b", "y", b"3")
     assert await KeyFile(path).shelf("b") == {"y": b"3"}
     assert await keys.replace("b", "y", b"4")
+    assert await keys.get("b", "y") == b"4"
+    assert await keys.get("b", "z") is await keys.get("c", "y") is None
     assert not await keys.replace("b", "z", b"5")
     assert await KeyFile(path).shelf("b") == {"y": b"4"}
     assert await keys.remove("a", "x")

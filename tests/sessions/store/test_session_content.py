@@ -226,6 +226,9 @@ async def test_shelves(stores: Stores):
     assert await stores.keys.put("api", "new", b"", only_new=True) == b""
     assert await stores.keys.put("signing", "k1", b"3") == b"3"
     assert await stores.keys.replace("signing", "k1", b"4")
+    assert await stores.keys.get("signing", "k1") == b"4"
+    assert await stores.keys.get("signing", "k2") is None
+    assert await stores.keys.get("none", "k1") is None
     assert await stores.keys.replace("signing", "k1", b"3")
     assert not await stores.keys.replace("signing", "k2", b"5")
     assert not await stores.keys.replace("none", "k1", b"5")
