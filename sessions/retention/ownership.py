@@ -12,6 +12,7 @@ import msgspec
 from sessions.states import State
 from sessions.store.interface import Fenced, Store, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Fence, Kept, Missed, OwnedBy, SessionRecord, Write
+from sessions.store.session_limits import OFFERED_TOKENS
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +24,12 @@ class Hold:
     """One session in this node's hands. `fence` is that of the newest attachment. When the lease is over nothing more may be said
     for it, until it has been renewed."""
 
-    def __init__(self, record: SessionRecord, fence: Fence, token: bytes, clock: Callable[[], float]) -> None:
+    def __init__(self, record: SessionRecord, fence: Fence, tokens: tuple[bytes, ...], clock: Callable[[], float]) -> None:
         self.record = record
         self.fence = fence
-        self.token = token
-        """Hash of the newest that was offered: a store without data gets it from here."""
+        self.tokens = tokens
+        """Hashes of those that are good, as far as is known here: a store without data gets them from here. The client has
+        shown that it has the first; the others it was offered since."""
         self.lost = asyncio.Event()
         """Somebody else has it. Nothing more is to be done for it here."""
         self.replaced: Callable[[], None] = _nobody
@@ -51,6 +53,19 @@ class Hold:
     @property
     def life_left_s(self) -> float:
         return self._ends_at - self._clock()
+
+    def use(self, token: bytes) -> None:
+        """The client has shown that it has this one: those before it are void."""
+        if token in self.tokens[1:]:
+            self.tokens = (token,)
+
+    def came_back(self, fence: Fence, token: bytes, offer: bytes) -> None:
+        """With `token`, and was offered another one; this may be said twice."""
+        self.fence = fence
+        known, *offered = self.tokens if token == self.tokens[0] else (token,)
+        if offer not in offered:
+            offered.append(offer)
+        self.tokens = (known, *offered[-OFFERED_TOKENS:])
 
     async def audible(self) -> None:
         """Returns when what is said may be heard. Raises Fenced when it never may be again."""
@@ -112,7 +127,7 @@ class Ownership:
         except (asyncio.CancelledError, StoreDown):  # it may have been carried out
             self._later(self.store.end(record.session_id, None))
             raise
-        return self._held(Hold(record, fence, token, self._clock), sent_at)
+        return self._held(Hold(record, fence, (token,), self._clock), sent_at)
 
     async def claim(self, session_id: str, token: bytes, offer: bytes) -> tuple[Claimed, Hold] | OwnedBy | None:
         """For a client that comes back; whoever acted for the session until now cannot any more. None: unknown session or token,
@@ -135,8 +150,8 @@ class Ownership:
         if before is None or before.lost.is_set() or claimed.moved:
             if before is not None:
                 before.lose()
-            return claimed, self._held(Hold(claimed.record, claimed.fence, offer, self._clock), sent_at)
-        before.fence, before.token = claimed.fence, offer
+            return claimed, self._held(Hold(claimed.record, claimed.fence, (token, offer), self._clock), sent_at)
+        before.came_back(claimed.fence, token, offer)
         return claimed, self._held(before, sent_at)
 
     async def write(self, hold: Hold, write: Write) -> None:
@@ -158,6 +173,7 @@ class Ownership:
 
     async def delivered(self, hold: Hold, token: bytes) -> None:
         """The client has this token. A store that cannot be told now is not told: older tokens stay good for a while."""
+        hold.use(token)
         try:
             await self.store.delivered(hold.session_id, hold.fence, token)
         except (StoreDown, UnknownSession, Fenced):
@@ -241,14 +257,15 @@ class Ownership:
             if hold.fence != fence or hold.claiming is None:
                 return hold.fence != fence
             sent_at = self._clock()
-            again = await self.store.claim(hold.session_id, self.node, self._lease_s, *hold.claiming, above=fence)
+            token, offer = hold.claiming
+            again = await self.store.claim(hold.session_id, self.node, self._lease_s, token, offer, above=fence)
             hold.claiming = None
             if not isinstance(again, Claimed):
                 return False
             if again.moved:  # who had it meanwhile has put it down: what we remember of it is old
                 await self.store.disown(hold.session_id, self.node)
                 return False
-            hold.fence = again.fence
+            hold.came_back(again.fence, token, offer)
             hold.confirmed(sent_at + self._lease_s)
             return True
 
@@ -262,7 +279,7 @@ class Ownership:
         record = msgspec.structs.replace(hold.record, life_s=hold.life_left_s, state=State.ACTIVE)
         sent_at = self._clock()
         try:
-            hold.fence = await self.store.restore(record, self.node, self._lease_s, hold.token, hold.fence)
+            hold.fence = await self.store.restore(record, self.node, self._lease_s, hold.tokens, hold.fence)
         except Fenced:
             self._lose(hold)
             raise

@@ -123,9 +123,10 @@ class SessionStore(Protocol):
         same while nothing else has happened. Raises ValueError when another one has the id."""
         ...
 
-    async def restore(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> Fence:
+    async def restore(self, record: SessionRecord, node: str, lease_s: float, tokens: Sequence[bytes], above: Fence) -> Fence:
         """As `open`, for a session that its owner still has and the store has lost, or has from an earlier time: what is there
-        is replaced. The fence is above `above`. Raises Fenced when the store has a newer one. Until events are written again,
+        is replaced. `tokens`: that which the client has shown to have, and those that it was offered since. The fence is above
+        `above`. Raises Fenced when the store has a newer one. Until events are written again,
         `missed` is not complete."""
         ...
 

@@ -1,7 +1,7 @@
 """Sessions of one process, in memory. Also the model that the Functions of Redis are tested against."""
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sessions.states import State
 from sessions.store.held_session import NEVER_WHOLE, HeldSession
@@ -30,21 +30,21 @@ class MemorySessions:
         check_record(record)
         known = self._living(record.session_id)
         if known is None:
-            return self._begin(record, node, lease_s, token, Fence(0, 0)).fence
+            return self._begin(record, node, lease_s, (token,), Fence(0, 0)).fence
         if not known.is_opened_so(record.tenant, node, token):
             raise ValueError(f"session id: expected a new one, got {record.session_id!r}, which is in use")
         known.lease(self._now_us())
         return known.fence
 
-    async def restore(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> Fence:
+    async def restore(self, record: SessionRecord, node: str, lease_s: float, tokens: Sequence[bytes], above: Fence) -> Fence:
         check_record(record)
         known = self._living(record.session_id)
         if known is not None and known.fence > above:
-            if not known.is_opened_so(record.tenant, node, token):
+            if not known.is_opened_so(record.tenant, node, tokens[0]):
                 raise Fenced(record.session_id, above)
             known.lease(self._now_us())
             return known.fence
-        held = self._begin(record, node, lease_s, token, above)
+        held = self._begin(record, node, lease_s, tokens, above)
         held.gone_to = NEVER_WHOLE
         return held.fence
 
@@ -155,14 +155,15 @@ class MemorySessions:
 
     # ── within
 
-    def _begin(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> HeldSession:
+    def _begin(self, record: SessionRecord, node: str, lease_s: float, tokens: Sequence[bytes], above: Fence) -> HeldSession:
         self._sweep()
         now_us, fence = self._now_us(), self._next(above)
-        opening, over_us = (node, token, fence), now_us + _us(record.life_s)
+        opening, over_us = (node, tokens[0], fence), now_us + _us(record.life_s)
         held = HeldSession(record, node, fence, opening, over_us, lease_us=_us(lease_s), leased_until_us=0)
         held.lease(now_us)
         held.enter(record.state, now_us)
-        held.offered.append(token)
+        held.known = tokens[0]
+        held.offered.extend(tokens[1:])
         self._sessions[record.session_id] = held
         heapq.heappush(self._due, (held.ends_us(), record.session_id))
         return held

@@ -29,13 +29,13 @@ class RedisSessions:
     # ── ownership
 
     async def open(self, record: SessionRecord, node: str, lease_s: float, token: bytes) -> Fence:
-        reply = await self._begin("session_open", record, node, lease_s, token, Fence(0, 0))
+        reply = await self._begin("session_open", record, node, lease_s, (token,), Fence(0, 0))
         if reply[0] == b"in use":
             raise ValueError(f"session id: expected a new one, got {record.session_id!r}, which is in use")
         return _fence(reply[1:])
 
-    async def restore(self, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence) -> Fence:
-        reply = await self._begin("session_restore", record, node, lease_s, token, above)
+    async def restore(self, record: SessionRecord, node: str, lease_s: float, tokens: Sequence[bytes], above: Fence) -> Fence:
+        reply = await self._begin("session_restore", record, node, lease_s, tokens, above)
         if reply[0] == b"fenced":
             raise Fenced(record.session_id, above)
         return _fence(reply[1:])
@@ -123,16 +123,17 @@ class RedisSessions:
     # ── within
 
     async def _begin(
-        self, function: str, record: SessionRecord, node: str, lease_s: float, token: bytes, above: Fence
+        self, function: str, record: SessionRecord, node: str, lease_s: float, tokens: Sequence[bytes], above: Fence
     ) -> list[Reply]:
         check_record(record)
         life_us, grace_us = _us(record.life_s), _us(record.grace_s)
         incarnation = await self._current_incarnation()
         entry = (record.session_id, record.tenant, life_us)
         is_listed = await self._connection.call("listing_add", LISTING, entry)
-        opening = (node, _us(lease_s), token, incarnation, *_pair(above))
+        opening = (node, _us(lease_s), tokens[0], incarnation, *_pair(above))
         packed = msgspec.msgpack.encode(record)
-        reply = await self._ask_session(function, record.session_id, (*opening, packed, life_us, grace_us, record.state))
+        arguments = (*opening, packed, life_us, grace_us, record.state, *tokens[1:])
+        reply = await self._ask_session(function, record.session_id, arguments)
         if reply[0] == b"ok" and not is_listed:  # the id was another tenant's, whose session has ended
             await self._connection.call("listing_drop", LISTING, (record.session_id,))
             await self._connection.call("listing_add", LISTING, entry)

@@ -39,10 +39,10 @@ local function begin(keys, a, now, gone_to)
   redis.call('DEL', unpack(keys))
   local head = {due = 0, over = now + a.life, grace = a.grace, leased_until = now + a.lease, detached = 0}
   local changes = {
-    record = a.record, node = a.node, state = a.state, first_token = a.token, known = '', last_offer = '', usage = '',
+    record = a.record, node = a.node, state = a.state, first_token = a.token, known = a.token, last_offer = '', usage = '',
     incarnation = incarnation, number = number, opening_incarnation = incarnation, opening_number = number,
     over = head.over, grace = a.grace, lease = a.lease, leased_until = head.leased_until, detached = 0,
-    offered = cmsgpack.pack({a.token}), last_write = 0, last_moved = 0, seq = 0, last_event = 0, gone_to = gone_to,
+    offered = cmsgpack.pack(a.offered), last_write = 0, last_moved = 0, seq = 0, last_event = 0, gone_to = gone_to,
     journal_bytes = 0, input_bytes = 0, result_bytes = 0,
   }
   if a.state == 'detached' then
@@ -57,6 +57,7 @@ local function opening(arguments)
     node = arguments[1], lease = tonumber(arguments[2]), token = arguments[3], incarnation = tonumber(arguments[4]),
     above_incarnation = tonumber(arguments[5]), above_number = tonumber(arguments[6]), record = arguments[7],
     life = tonumber(arguments[8]), grace = tonumber(arguments[9]), state = arguments[10],
+    offered = {unpack(arguments, 11)},
   }
 end
 

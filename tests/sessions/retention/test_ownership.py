@@ -13,6 +13,7 @@ from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.resume_tokens import hashed
 from sessions.store.interface import Fenced, StoreDown
 from sessions.store.records import Entry, OwnedBy, SessionRecord, Write
+from sessions.store.session_limits import OFFERED_TOKENS
 
 LEASE_S = 9.0
 TOKEN, NEXT = hashed("token"), hashed("next")
@@ -132,6 +133,35 @@ async def test_who_comes_back_to_its_node_after_the_store_has_lost_all_finds_the
         assert await made.one.claim("sess_1", NEXT, hashed("another")) is None
         assert await taken(made.one) is hold
         await made.one.write(hold, HELLO)
+
+
+async def test_after_a_loss_of_data_the_token_is_good_whose_successors_were_lost_on_their_way() -> None:
+    async with world() as (made, _):
+        for number in range(2 * OFFERED_TOKENS):
+            assert isinstance(await made.one.claim("sess_1", TOKEN, hashed(f"lost {number}")), tuple)
+        made.store.lose_all()
+        await made.one.renew()
+        assert await made.one.claim("sess_1", hashed("lost 0"), hashed("another")) is None
+        await taken(made.one)
+
+
+async def test_after_a_loss_of_data_the_tokens_before_one_that_came_back_are_void() -> None:
+    async with world() as (made, hold):
+        await taken(made.one)
+        await made.one.delivered(hold, NEXT)
+        made.store.lose_all()
+        await made.one.renew()
+        assert await made.one.claim("sess_1", TOKEN, hashed("another")) is None
+        assert isinstance(await made.one.claim("sess_1", NEXT, hashed("another")), tuple)
+
+
+async def test_who_has_moved_here_is_found_by_both_tokens_after_a_loss_of_data() -> None:
+    async with world() as (made, hold), made.other.running():
+        await made.one.disown(hold)
+        await taken(made.other)
+        made.store.lose_all()
+        await made.other.renew()
+        await taken(made.other)
 
 
 async def test_who_comes_back_to_what_was_ended_finds_nothing() -> None:

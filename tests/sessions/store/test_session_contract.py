@@ -44,7 +44,7 @@ async def test_an_opening_for_another_tenant_is_no_repetition(stores: Stores):
     with pytest.raises(ValueError, match="s1"):
         await stores.sessions.open(record(tenant="other"), "a", LEASE_S, FIRST)
     with pytest.raises(Fenced):
-        await stores.sessions.restore(record(tenant="other"), "a", LEASE_S, FIRST, Fence(0, 0))
+        await stores.sessions.restore(record(tenant="other"), "a", LEASE_S, [FIRST], Fence(0, 0))
     assert len(await stores.sessions.sessions("t", "", 10)) == 1
 
 
@@ -229,9 +229,9 @@ async def test_sixteen_offers_are_kept_and_the_newest_among_them(stores: Stores)
 
 async def test_a_session_that_the_store_has_lost_is_restored_above_its_fence(stores: Stores):
     above = Fence(3, 4_000_000_000_000_000)
-    fence = await stores.sessions.restore(record(), "a", LEASE_S, FIRST, above)
+    fence = await stores.sessions.restore(record(), "a", LEASE_S, [FIRST], above)
     assert fence == Fence(7, above.number + 1)
-    assert await stores.sessions.restore(record(life_s=LIFE_S - 1), "a", LEASE_S, FIRST, above) == fence
+    assert await stores.sessions.restore(record(life_s=LIFE_S - 1), "a", LEASE_S, [FIRST], above) == fence
     assert (await stores.sessions.missed("s1", fence, 0)).complete is False
     await stores.sessions.write("s1", fence, Write(events=(Entry(41, b"x"), Entry(42, b"y"))))
     assert not (await stores.sessions.missed("s1", fence, 39)).complete
@@ -239,19 +239,28 @@ async def test_a_session_that_the_store_has_lost_is_restored_above_its_fence(sto
     assert (missed.events, missed.complete) == ((Entry(42, b"y"),), True)
 
 
+async def test_with_the_session_all_its_good_tokens_are_restored(stores: Stores):
+    fence = await stores.sessions.restore(record(), "a", LEASE_S, [FIRST, SECOND, THIRD], Fence(3, 20))
+    again = [await claimed(stores.sessions, "a", FIRST, offer) for offer in (b"\x04" * 32, b"\x05" * 32)]
+    assert fence < again[0].fence < again[1].fence
+    await claimed(stores.sessions, "a", SECOND, b"\x06" * 32)  # with a newer one those before it are void
+    for void in (FIRST, THIRD):
+        assert await stores.sessions.claim("s1", "a", LEASE_S, void, b"\x07" * 32) is None
+
+
 async def test_what_somebody_else_has_restored_is_fenced(stores: Stores):
-    await stores.sessions.restore(record(), "a", LEASE_S, FIRST, Fence(3, 20))
+    await stores.sessions.restore(record(), "a", LEASE_S, [FIRST], Fence(3, 20))
     with pytest.raises(Fenced):
-        await stores.sessions.restore(record(), "b", LEASE_S, FIRST, Fence(3, 10))
+        await stores.sessions.restore(record(), "b", LEASE_S, [FIRST], Fence(3, 10))
     with pytest.raises(Fenced):
-        await stores.sessions.restore(record(), "a", LEASE_S, SECOND, Fence(3, 10))
+        await stores.sessions.restore(record(), "a", LEASE_S, [SECOND], Fence(3, 10))
 
 
 async def test_older_data_gives_way_to_the_newer_owner(stores: Stores):
     old = await stores.sessions.open(record(), "a", LEASE_S, FIRST)
     await stores.sessions.write("s1", old, Write(events=(Entry(1, b"old"),), snapshot=b"old", results={"e": b"old"}))
     newer = Fence(old.incarnation, old.number + 5)
-    fence = await stores.sessions.restore(record(), "b", LEASE_S, SECOND, newer)
+    fence = await stores.sessions.restore(record(), "b", LEASE_S, [SECOND], newer)
     assert fence > newer
     assert (await stores.sessions.kept("s1", fence)).snapshot is None
     assert (await stores.sessions.missed("s1", fence, 0)).events == ()

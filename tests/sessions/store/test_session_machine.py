@@ -99,6 +99,7 @@ class Machine(RuleBasedStateMachine):
         token=TOKENS,
         life_s=st.sampled_from([100.0, 3600.0]),
         grace_s=st.sampled_from([0.0, 30.0]),
+        since=st.lists(TOKENS.filter(bool), max_size=2),
         above=st.none() | st.integers(0, 5),
         data=st.data(),
     )
@@ -110,6 +111,7 @@ class Machine(RuleBasedStateMachine):
         token: bytes,
         life_s: float,
         grace_s: float,
+        since: list[bytes],
         above: int | None,
         data: st.DataObject,
     ) -> None:
@@ -117,8 +119,9 @@ class Machine(RuleBasedStateMachine):
         if above is None:
             self.given(self.both(lambda store: store.open(record, node, 10.0, token)))
         else:
+            tokens = (token, *since)
             floor = Fence(self.fence(data).incarnation, self.fence(data).number + above)
-            self.given(self.both(lambda store: store.restore(record, node, 10.0, token, floor)))
+            self.given(self.both(lambda store: store.restore(record, node, 10.0, tokens, floor)))
 
     @rule(session_id=IDS, node=NODES, token=TOKENS, offer=TOKENS.filter(bool), high=st.booleans(), data=st.data())
     def claim(self, session_id: str, node: str, token: bytes, offer: bytes, high: bool, data: st.DataObject) -> None:
