@@ -249,8 +249,14 @@ class Running:
         await self._leave_seat.aclose()
         if not self.hold.lost.is_set():
             await self._ownership.end(self.hold)
-            await self._snapshots.forget(self.session_id)
+            await self._forget_snapshot()
         return None
+
+    async def _forget_snapshot(self) -> None:
+        try:
+            await self._snapshots.forget(self.session_id)
+        except OSError as kept:  # those that are old are swept away
+            log.error("session %s has ended, and a file of it cannot be deleted now: %s", self.session_id, kept)
 
     async def _write_down(self) -> None:
         with contextlib.suppress(Fenced):

@@ -55,6 +55,7 @@ class House:
             self.store, identity, costs.capacity, costs.reserve, leases=LEASES, clock=self.clock, sleep=self.clock.sleep
         )
         self.ownership = Ownership(self.store, name, LEASES.lease_s, self.clock, self.clock.sleep)
+        self.snapshots = Snapshots("voice")
         self.sessions = VoiceSessions(
             self.graph,
             VoiceSettings(event_queue=queue),
@@ -63,7 +64,7 @@ class House:
             limits=limits,
             ownership=self.ownership,
             admission=Admission(self.node, admission, Tenants(), costs, clock=self.clock),
-            snapshots=Snapshots("voice"),
+            snapshots=self.snapshots,
             billing=Billing(self.store, LEASES.lease_s, self.clock, self.clock.sleep),
             clock=self.clock,
             sleep=self.clock.sleep,

@@ -122,3 +122,17 @@ async def test_a_session_that_breaks_while_nobody_is_there_is_logged(caplog: pyt
         await settle()
         assert await free_seats(world) == 1
     assert "failed while nobody was connected" in caplog.text
+
+
+async def test_a_snapshot_that_cannot_be_deleted_is_logged_and_breaks_no_session(caplog: pytest.LogCaptureFixture) -> None:
+    async def forget(session_id: str) -> None:
+        raise PermissionError(13, "Permission denied", f"/snapshots/{session_id}")
+
+    async with house(seats=1) as world:
+        world.snapshots.forget = forget  # a directory that has become read-only
+        async with world.sessions.open(config(SemanticVad())) as attached:
+            await settle()
+            attached.leave()
+        assert f"/snapshots/{attached.session_id}" in caplog.text
+        assert await free_seats(world) == 1
+        assert await world.store.look(attached.session_id) is None
