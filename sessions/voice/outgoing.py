@@ -9,7 +9,7 @@ from sessions.retention.ownership import Hold, Ownership
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
-from sessions.voice.events import AudioDelta, Event, Reopened, ResponseDone, Resumed
+from sessions.voice.events import AudioDelta, Event, Opened, Reopened, ResponseDone, Resumed
 from sessions.voice.notes import encoded
 from sessions.voice.resync import told
 from sessions.voice.session import VoiceSession
@@ -47,6 +47,8 @@ class Outgoing:
         self._snapshots = snapshots
         self._unfinished = unfinished
         self._moved_at = moved_at
+        self._greeted_at = 0
+        """The number of what the first transport was greeted with, which the journal has not; 0: none."""
         self._unsent: OrderedDict[int, Entry] = OrderedDict()
 
     def note(self, group: Sequence[Event], bearer: Bearer | None) -> tuple[Said, ...]:
@@ -56,6 +58,8 @@ class Outgoing:
             said = self.teller.write(event, bearer)
             every += said
             self._unfinished.told(event)
+            if isinstance(event, Opened):
+                self._greeted_at = max((each.seq for each in said if each.kept is None), default=0)
             if isinstance(event, Reopened):
                 self._forget_unsent(entry.seq for entry in event.untold)  # they are told under new numbers
             if not told(event):
@@ -80,7 +84,7 @@ class Outgoing:
             return None
         self._forget_unsent(seq for seq in tuple(self._unsent) if seq <= last_seq)
         self.journal.acknowledge(last_seq)
-        sounds = None if last_seq < self._moved_at else self.teller.seq - last_seq - len(missed.events)
+        sounds = None if last_seq < self._moved_at else self.teller.seq - max(last_seq, self._greeted_at) - len(missed.events)
         return Resumed(self._session.config, last_seq, missed.events, sounds)
 
     def untold(self) -> tuple[Entry, ...]:

@@ -91,6 +91,20 @@ async def test_whoever_is_lost_comes_back_to_the_same_session_and_conversation(e
     await edge.idle()
 
 
+async def test_of_sound_alone_it_is_told_that_it_does_not_come_again(edge: Edge) -> None:
+    async with lost(edge) as client:
+        created = await client.until("session.created")
+        await ask(client)
+        await client.until("response.done")
+        sounds = client.types().count("response.output_audio.delta")
+    assert sounds > 0
+    for has in (0, 1):  # also who has not noted the first number has the greeting, or it would have no token
+        async with back(edge, created, f"&last_seq={has}") as (client, again):
+            assert again["resume"]["frames_lost"] == sounds
+            await client.socket.close(code=1001)
+        await edge.left_alone()
+
+
 async def test_a_client_that_says_goodbye_ends_its_session(edge: Edge) -> None:
     async with edge.socket() as client:
         created = await client.until("session.created")
