@@ -72,11 +72,12 @@ class HeldSession(msgspec.Struct):
             self.offered.clear()
 
     def apply(self, write: Write, now_us: int) -> None:
-        """Raises InputsFull."""
-        self.lease(now_us)
+        """Raises InputsFull, and then nothing has changed."""
         if 0 < write.number <= self.last_write:
+            self.lease(now_us)
             return
         self._take_inputs(write)
+        self.lease(now_us)
         self.last_write = max(self.last_write, write.number)
         self._take_events(write.events, now_us)
         self.seq = max(self.seq, self.last_event, write.promised, write.acknowledged)

@@ -130,8 +130,12 @@ async def test_too_many_inputs_are_refused_whole_until_a_snapshot_is_taken(store
     half = bytes(limits.INPUT_BYTES // 2)
     await stores.sessions.write("s1", fence, Write(number=1, inputs=(half, half)))
     over = Write(number=2, inputs=(b"x",), events=events(1), state=State.ACTIVE, results={"e": b"r"})
+    await stores.pass_s(1)
     with pytest.raises(InputsFull, match="snapshot"):
         await stores.sessions.write("s1", fence, over)
+    owner = await stores.sessions.owner("s1")
+    assert owner is not None
+    assert owner.lease_s == LEASE_S - 1
     assert (await stores.sessions.missed("s1", fence, 0)).events == ()
     assert await stores.sessions.result("s1", "e") is None
     await stores.sessions.write("s1", fence, Write(number=2, snapshot=b"all of it", inputs=(b"x",)))
