@@ -11,6 +11,7 @@ from browser.voice_page import VoicePage
 from fakes.edge import edge_context, serving
 from fakes.graph import FakeGraph
 from realtime.media.client import MediaClient
+from sessions.admission.settings import AdmissionSettings
 from sessions.retention.settings import SessionLimits
 
 pytestmark = pytest.mark.timeout(90)
@@ -39,9 +40,12 @@ async def test_a_restarted_server_ends_the_call_and_a_new_one_works(browse: Brow
         await page.shows("error", "none")
 
 
-async def test_a_full_server_says_so_and_takes_the_next_call_when_a_seat_is_free(browse: Browse, media: MediaClient) -> None:
+async def test_a_full_server_without_a_line_says_so_and_takes_the_next_call_when_a_seat_is_free(
+    browse: Browse, media: MediaClient
+) -> None:
     context = await browse()
-    edge = edge_context(FakeGraph(), call_media=media, limits=SessionLimits(maximum_sessions=1))
+    limits, admission = SessionLimits(maximum_sessions=1), AdmissionSettings(longest_queue=0)
+    edge = edge_context(FakeGraph(), call_media=media, limits=limits, admission=admission)
     async with serving(edge) as url:
         first, second = await VoicePage.open(context, url), await VoicePage.open(context, url)
         await first.call()

@@ -37,7 +37,7 @@ LOST = {"ears": "error", "mind": "response.done", "mouth": "response.done"}
     ("worker", "sent"),
     [
         ("ears", signal.SIGKILL),
-        ("mind", signal.SIGKILL),
+        pytest.param("mind", signal.SIGKILL, marks=pytest.mark.full),
         ("mouth", signal.SIGKILL),
         ("mouth", signal.SIGSTOP),
         pytest.param("ears", signal.SIGSTOP, marks=pytest.mark.full),

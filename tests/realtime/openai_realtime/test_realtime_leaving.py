@@ -40,7 +40,8 @@ PHASES = {
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("how", ["close", "reset"])
-async def test_a_client_that_leaves_in_any_phase_leaves_nothing_behind(edge: Edge, phase: str, how: str) -> None:
+async def test_a_client_that_leaves_in_any_phase_leaves_nothing_behind(serve_edge: ServeEdge, phase: str, how: str) -> None:
+    edge = await serve_edge(limits=SessionLimits(answer_grace_s=0.05))
     edge.graph.hold("text").step(2)
     async with aiohttp.ClientSession() as http, Edge(edge.context, edge.graph, edge.url, http).connect() as client:
         if phase != "opened":
