@@ -151,6 +151,7 @@ class RunningRequest:
             self.failed(ErrorKind.REPLICA_LOST, stage, reason)
             return
         self._deliveries.clear()
+        self._attempt.forsake()  # stages of it that are done keep for us what we have not read
         try:
             self.open()
             for payload, final in self._kept:

@@ -117,3 +117,26 @@ async def test_the_end_of_the_others_leaves_what_the_caller_has_still_to_read(be
         assert (await anext(aiter(stream))).payload.arrays["x"].numpy()[0] == 7
         await collect(stream)
     await bench.ears.until(lambda: not bench.ears.payloads())
+
+
+async def test_a_second_try_leaves_none_of_what_stages_that_were_done_said_in_the_first(bench: Bench) -> None:
+    async def mute(stage: FakeStage) -> None:
+        await asyncio.Event().wait()
+
+    bench.ears.scripts["ear"] = three_large_ones
+    bench.voice.scripts["mouth"] = mute
+    async with (
+        bench.another("voice-2", ["mouth"]) as second_voice,
+        await bench.orchestrator.submit(request("r", "heard", "audio")) as stream,
+    ):
+        await bench.connect(second_voice)
+        await feed(stream, "go")
+        first = stream.attempts[0].stages
+        await bench.voice.until(lambda: first["ear"].done and first["mind"].done)
+        await bench.voice.crash()
+        await second_voice.until(lambda: bool(second_voice.submitted))
+        deliveries = await collect(stream)
+        await first["ear"].link.report()  # what was said to the worker before it, has been heard
+        assert len([delivery for delivery in deliveries if delivery.output == "audio" and delivery.payload.arrays]) == 3
+        assert bench.ears.payloads() == 0
+    assert bench.is_empty()
