@@ -38,7 +38,7 @@ LOST = {"ears": "error", "mind": "response.done", "mouth": "response.done"}
     [
         ("ears", signal.SIGKILL),
         pytest.param("mind", signal.SIGKILL, marks=pytest.mark.full),
-        ("mouth", signal.SIGKILL),
+        pytest.param("mouth", signal.SIGKILL, marks=pytest.mark.full),
         ("mouth", signal.SIGSTOP),
         pytest.param("ears", signal.SIGSTOP, marks=pytest.mark.full),
         pytest.param("mind", signal.SIGSTOP, marks=pytest.mark.full),
