@@ -53,6 +53,7 @@ class RealNode:
         identity = NodeIdentity(node=name, host=HOST)
         seats = Seats(identity, house.settings, 1_000, {VOICE: CalibratedSeats(seats=house.seats)}, lambda: {"vad": 1_000}, {})
         self.node = Node(self.line, identity, seats.capacity, seats.reserve, leases=house.leases)
+        self.node.on_renewal(lambda _: house.happened.set())  # who was mute may talk again
         self.admission = Admission(self.node, house.settings, Tenants(), seats)
         self.seats: dict[str, Seat] = {}
         """Of those who are connected."""
@@ -169,7 +170,7 @@ class House:
         self.happened.set()
 
     async def until(self, holds: Callable[[], bool], longest_s: float = 10.0) -> None:
-        """Asked again whenever somebody has got a seat, or has gone."""
+        """Asked again whenever somebody has got a seat, or has gone, or a lease has been renewed."""
         async with asyncio.timeout(longest_s):
             while not holds():
                 self.happened.clear()
