@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from realtime.context import CONTEXT
-from sessions.admission.node import RENEWALS_IN_A_LEASE
 from sessions.retention.orphans import Orphans
+from sessions.store.settings import RENEWALS_IN_A_LEASE
 
 
 async def run_billing(app: web.Application) -> AsyncIterator[None]:

@@ -38,12 +38,12 @@ from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
 from realtime.together import beside, together
 from realtime.webrtc.turn import configured_turn
-from sessions.admission.node import RENEWALS_IN_A_LEASE
 from sessions.admission.seats import granted_slots
 from sessions.billing import Billing
 from sessions.store.address import open_store
 from sessions.store.interface import Store
 from sessions.store.records import Order
+from sessions.store.settings import RENEWALS_IN_A_LEASE
 
 log = logging.getLogger(__name__)
 

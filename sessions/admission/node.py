@@ -11,10 +11,10 @@ import msgspec
 
 from sessions.store.interface import AdmissionStore, StoreDown
 from sessions.store.records import Announcement, Evicted, News, Offered, Order, Resources, Ticket
+from sessions.store.settings import RENEWALS_IN_A_LEASE
 
 log = logging.getLogger(__name__)
 
-RENEWALS_IN_A_LEASE = 3
 RETRY_S = 0.5
 """Between two tries to reach a store that is down: resumes wait for it."""
 LISTEN_S = 20.0

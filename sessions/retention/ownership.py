@@ -13,10 +13,10 @@ from sessions.states import State
 from sessions.store.interface import Fenced, Store, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Fence, Kept, Missed, OwnedBy, SessionRecord, Write
 from sessions.store.session_limits import OFFERED_TOKENS
+from sessions.store.settings import RENEWALS_IN_A_LEASE
 
 log = logging.getLogger(__name__)
 
-RENEWALS_IN_A_LEASE = 3
 RETRY_S = 0.5
 
 

@@ -60,6 +60,12 @@ def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None
         ("admission: {longest_wait: 3}", "mine.yaml: admission.longest_wait: expected one of longest_queue, longest_wait_s, "),
         ("seats: {voice: {seats: 0}}", "mine.yaml: seats.voice.seats: expected int >= 1, got 0"),
         ("store: {lease_s: 0}", "mine.yaml: store.lease_s: expected float > 0.0, got 0"),
+        (
+            "store: {url: redis://h, lease_s: 40}",
+            "mine.yaml: store.settle_s: expected more than 13.3333, a third of store.lease_s (40), as nodes may take so long "
+            "to register again what they hold, got 10: set a longer settle_s or a shorter lease_s",
+        ),
+        ("store: {url: redis://h, settle_s: 1, lease_s: 3}", "mine.yaml: store.settle_s: expected more than 1, a third of "),
         ("servers: {}", "mine.yaml: servers: expected one of the sections pipeline, workers, stages, edges, "),
     ],
 )
@@ -67,6 +73,13 @@ def test_errors_name_file_and_key(tmp_path: Path, text: str, message: str) -> No
     with pytest.raises(ConfigurationError) as wrong:
         load(written(tmp_path, f"{MINIMAL}\n{text}\n"))
     assert message in str(wrong.value)
+
+
+@pytest.mark.parametrize(
+    "store", ["{lease_s: 40}", "{url: redis://h, settle_s: 0}", "{url: redis://h, lease_s: 30, settle_s: 10.1}"]
+)
+def test_a_store_that_has_nothing_to_wait_for_or_waits_long_enough(tmp_path: Path, store: str) -> None:
+    load(written(tmp_path, f"{MINIMAL}\nstore: {store}\n"))
 
 
 def test_tenants_have_what_is_set(tmp_path: Path) -> None:
