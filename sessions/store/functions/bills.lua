@@ -14,7 +14,7 @@ local function bill(_, arguments)
   call('EXPIRE', billed, BILLED_KEPT_S)
 end
 
-register('bill', {}, bill)
+register('bill', { 'allow-oom' }, bill) -- what is to be deleted is billed first
 register('bills', { 'no-writes' }, function()
   return call('HGETALL', KEY_BILLS)
 end)

@@ -38,9 +38,10 @@ local function order(_, arguments)
   append_news(arguments[1], arguments[2])
 end
 
-register('incarnation', {}, incarnation)
-register('settling', {}, settling)
-register('nodes', {}, nodes)
-register('census', {}, census)
+-- Also when the memory is used up: whoever looks what it is used for, and ends some of it, needs all of these.
+register('incarnation', { 'allow-oom' }, incarnation)
+register('settling', { 'allow-oom' }, settling)
+register('nodes', { 'allow-oom' }, nodes)
+register('census', { 'allow-oom' }, census)
 register('last_news', { 'no-writes' }, last_news)
-register('order', {}, order)
+register('order', { 'allow-oom' }, order)

@@ -12,6 +12,7 @@ from fakes.graph import FakeGraph, tone
 from fakes.redis_server import running_redis
 from fakes.session_stores import one_server
 from sessions.store.address import open_store
+from sessions.store.records import SessionRecord
 from sessions.store.url import parse
 
 
@@ -62,3 +63,22 @@ async def test_what_is_closed_leaves_its_bill_alone(tmp_path: Path) -> None:
         assert left <= {"{admission}:news:edge-1"}  # the order itself, an id
         _, tenants = await asked(edge, "/tenants")
         assert msgspec.convert(tenants["data"], list[dict[str, object]])[0]["usage"] == {"audio_in_s": 0.5}
+
+
+async def test_of_a_store_that_is_full_an_operator_sees_what_fills_it_and_ends_some_of_it(tmp_path: Path) -> None:
+    async with on_redis(tmp_path) as (edge, url):
+        async with edge.connect() as client:
+            runs = client.seen[0]["session"]["id"]
+            rests = "sess_rests"
+            record = SessionRecord(session_id=rests, tenant="acme", kind="voice", model="m", life_s=600, grace_s=600)
+            await edge.context.store.open(record, "another", 10.0, b"token")
+            await edge.context.store.disown(rests, "another")
+            wire = one_server(parse(url).places[0])
+            await wire.ask("CONFIG", "SET", "maxmemory", "1mb")
+            await wire.close()
+            for path in ("/sessions", "/nodes", "/queue", "/seats", "/tenants"):
+                assert (await asked(edge, path))[0] == 200
+            assert (await asked(edge, f"/sessions/{rests}", "DELETE"))[0] == 200
+            assert (await asked(edge, f"/sessions/{runs}", "DELETE"))[0] == 202
+            await edge.idle()
+        assert (await asked(edge, "/sessions"))[1] == {"data": [], "next": None}
