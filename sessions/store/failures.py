@@ -23,9 +23,11 @@ from redis.exceptions import (
 )
 
 from sessions.store.interface import StoreDown
+from sessions.store.sparse_log import SparseLog
 from sessions.store.wire import Failure
 
-log = logging.getLogger(__name__)
+errors = SparseLog(logging.getLogger(__name__))
+"""Of this process: a store in trouble answers every call so."""
 
 
 class NoPrimary(RedisError):
@@ -74,15 +76,19 @@ def store_down(error: Failure) -> StoreDown:
     if known is not None:
         return known
     said = _WHAT_WAS_SENT.sub("", str(error))
-    log.error("the session store refused a call, %s: %s", type(error).__name__, said[:200])
+    errors.error(f"the session store refused a call, {type(error).__name__}: {said[:200]}")
     code = _CODE.match(said)
     return StoreDown(f"it answers with an error ({code[0] if code else 'ERR'}), which is in the log", _UNKNOWN_RETRY_S)
 
 
 def not_understood(wrong: Exception) -> StoreDown:
     """Of a reply that has another shape than our Functions give it. `wrong` names places in it and types."""
-    log.error("a reply of the session store is not understood: %s", wrong)
+    errors.error(f"a reply of the session store is not understood: {wrong}")
     return StoreDown("it answers what is not understood, see the log", _UNKNOWN_RETRY_S)
+
+
+def news_left_out(wrong: Exception) -> None:
+    errors.error(f"news of the session store are not understood, and left out: {wrong}")
 
 
 def _known(error: Failure) -> StoreDown | None:

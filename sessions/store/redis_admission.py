@@ -1,6 +1,5 @@
 """Admission in Redis: each method is one Function, in functions/gate.lua and the files before it."""
 
-import logging
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from sessions.store.amounts import PARTS, microseconds, used_up
 from sessions.store.connection import Argument, StoreConnection
 from sessions.store.counting import claimed_by, resources_of, ticket_of, told_by, wish_of
-from sessions.store.failures import not_understood
+from sessions.store.failures import news_left_out, not_understood
 from sessions.store.keys import ADMISSION, ADMISSION_KEYS
 from sessions.store.records import (
     Admitted,
@@ -28,8 +27,6 @@ from sessions.store.records import (
 from sessions.store.replies import understood
 from sessions.store.session_limits import checked_id
 from sessions.store.wire import Reply
-
-log = logging.getLogger(__name__)
 
 _pack = msgspec.msgpack.encode
 _news = msgspec.msgpack.Decoder(News)
@@ -168,7 +165,7 @@ def _told(packed: bytes) -> News | None:
     try:
         return _news.decode(packed)
     except msgspec.MsgspecError as wrong:
-        log.error("news of the session store are not understood, and left out: %s", wrong)
+        news_left_out(wrong)
         return None
 
 

@@ -12,9 +12,11 @@ import pytest
 from redis.exceptions import DataError, InvalidResponse, MovedError, RedisError, ResponseError
 
 from fakes.certificates import write_pair
+from fakes.clock import Clock
 from fakes.ports import free_port
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
+from sessions.store import failures
 from sessions.store.address import connected
 from sessions.store.connection import StoreConnection
 from sessions.store.failures import store_down
@@ -22,10 +24,16 @@ from sessions.store.interface import StoreDown
 from sessions.store.library import library
 from sessions.store.records import Announcement, Order
 from sessions.store.redis_admission import RedisAdmission
+from sessions.store.sparse_log import MOST_CAUSES, PERIOD_S, SparseLog
 from sessions.store.url import parse
 
 TIMEOUT_S = 0.5
 KEY = "{shelves}:s"
+
+
+@pytest.fixture(autouse=True)
+def nothing_logged_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "errors", SparseLog(logging.getLogger(failures.__name__)))
 
 
 @pytest.fixture
@@ -286,6 +294,32 @@ def test_whatever_the_server_says_is_a_failure_that_may_pass(
     assert "s3cret" not in caplog.text
 
 
+def test_a_store_in_trouble_does_not_fill_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    clock = Clock()
+    monkeypatch.setattr(failures, "errors", SparseLog(logging.getLogger(failures.__name__), clock))
+    for number in range(80):
+        store_down(ResponseError(f"NEWWORD about {{sess_{number}a}}:x"))
+        failures.not_understood(ValueError("Expected `int`, got `str`"))
+        clock.now_s += 1 / 16
+    assert [line.partition(",")[0] for line in errors(caplog)] == [
+        "the session store refused a call",
+        "a reply of the session store is not understood: Expected `int`",
+    ]
+    caplog.clear()
+    clock.now_s += PERIOD_S / 2
+    store_down(ResponseError("NEWWORD about {sess_7b}:x"))
+    (line,) = errors(caplog)
+    assert "sess_7b" in line
+    assert "79 more of this kind" in line
+
+
+def test_an_error_that_is_another_each_time_does_not_fill_log_or_memory(caplog: pytest.LogCaptureFixture):
+    words = SparseLog(logging.getLogger(failures.__name__), Clock())
+    for number in range(1_000):
+        words.error("x" * (number + 1))
+    assert len(errors(caplog)) == MOST_CAUSES + 1
+
+
 async def test_a_reply_of_another_shape_is_a_failure_that_may_pass(
     connection: StoreConnection, server: RedisServer, caplog: pytest.LogCaptureFixture
 ):
@@ -301,7 +335,9 @@ async def test_a_reply_of_another_shape_is_a_failure_that_may_pass(
     for call in (store.renew("box-1", 10.0), store.announce(brought)):
         with pytest.raises(StoreDown, match="not understood"):
             await call
-    assert len(errors(caplog)) == 2
+        assert len(errors(caplog)) == 1
+        caplog.clear()
+        failures.errors = SparseLog(logging.getLogger(failures.__name__))
 
 
 async def test_news_that_nobody_here_understands_keep_no_others_away(
