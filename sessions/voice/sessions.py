@@ -23,35 +23,28 @@ from sessions.retention.client_results import ClientResults
 from sessions.retention.life import CallLater, Life
 from sessions.retention.orphans import KEPT_S
 from sessions.retention.ownership import Hold, Ownership
-from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused, hashed, new_secret, read_token
+from sessions.retention.resume_tokens import ResumeRefused, hashed, new_secret, read_token
 from sessions.retention.settings import Lifetime, SessionLimits
-from sessions.retention.snapshots import NotRestorable, Snapshots
+from sessions.retention.snapshots import Snapshots
 from sessions.retention.warm import Warm
 from sessions.retention.watch import Expiry, SessionWatch, Unwatched
 from sessions.states import State
-from sessions.store.interface import Fenced, StoreDown, UnknownSession
-from sessions.store.records import Claimed, Fence, Order, Priority, SessionRecord
+from sessions.store.records import Fence, Order, Priority, SessionRecord
 from sessions.voice.attached import Attached, Dismissal
+from sessions.voice.coming_back import ComingBack
 from sessions.voice.config import VoiceConfig
 from sessions.voice.conversation import Sound
 from sessions.voice.draining import put_down_between_turns
-from sessions.voice.notes import decoded
 from sessions.voice.outgoing import Outgoing
 from sessions.voice.playout import Player
 from sessions.voice.restoring import Restored
 from sessions.voice.running import Running
 from sessions.voice.session import VoiceSession
 from sessions.voice.settings import VoiceSettings
-from sessions.voice.snapshot import unpack
 from sessions.voice.teller import Edge
 from sessions.voice.unfinished import UnfinishedAnswers
 
 log = logging.getLogger(__name__)
-
-YIELD_S = 2.0
-"""How long a session that another node has is asked of it, or waited for while the store does not know it yet."""
-FIRST_TRY_S = 0.02
-"""After the first; each try after this one waits twice as long."""
 
 
 def new_id(prefix: str) -> str:
@@ -104,6 +97,9 @@ class VoiceSessions:
         self.watch: SessionWatch = Unwatched()
         self._queued: dict[str, None] = {}
         self._running: dict[str, Running] = {}
+        self._coming_back = ComingBack(
+            ownership, admission, snapshots, self._running, self._begin_again, self._later, self._sleep
+        )
         self._coming: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._warm = Warm(limits.warm_mb << 20)
         self._work: set[asyncio.Task[None]] = set()
@@ -143,8 +139,7 @@ class VoiceSessions:
         async with AsyncExitStack() as stack:
             self._queued[session_id] = None
             stack.callback(self._queued.pop, session_id, None)
-            applicant = self._applicant(record, principal, Priority.INTERACTIVE, stay)
-            seat = await stack.enter_async_context(self._admission.seat(applicant, stay.told))
+            seat = await stack.enter_async_context(self._admission.seat(_newcomer(record, principal, stay), stay.told))
             try:
                 hold = await self._ownership.open(record, hashed(secret))
             except ValueError as known:  # a visitor's place that another node has made a session of
@@ -175,7 +170,7 @@ class VoiceSessions:
         following = new_secret()
         async with AsyncExitStack() as stack:
             async with self._coming.setdefault(session_id, asyncio.Lock()):  # each finds it as the one before has left it
-                running, moved = await self._back(session_id, secret, following, principal, stay)
+                running, moved = await self._coming_back.back(session_id, secret, following, principal, stay)
                 attached = Attached(running, running.hold.fence.number, following)
                 await stack.enter_async_context(self._at(running, attached))
                 self.watch.resumed(await running.come_back(attached, play, last_seq), moved=moved)
@@ -232,90 +227,8 @@ class VoiceSessions:
                 for session_id in self._warm.keep(running.session_id, running.outgoing.snapshot_bytes):
                     self._later(self._running[session_id].put_down())
 
-    async def _back(
-        self, session_id: str, secret: str, following: str, principal: Principal | None, stay: Stay
-    ) -> tuple[Running, bool]:
-        """And whether it was not here before."""
-        while True:
-            claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following), principal)
-            running = self._running.get(session_id)
-            if running is not None and running.hold is hold and not running.is_ending:
-                await self._seat_again(running, stay)
-                return running, False
-            if running is None:
-                return await self._restored(claimed, hold, stay), True
-            await running.over()
-
-    async def _claimed(self, session_id: str, token: bytes, offer: bytes, principal: Principal | None) -> tuple[Claimed, Hold]:
-        waited_s, wait_s, asked = 0.0, FIRST_TRY_S, ""
-        while True:
-            is_seen = await self._is_seen(session_id, principal)
-            answer = await self._ownership.claim(session_id, token, offer) if is_seen else None
-            if isinstance(answer, tuple):
-                return answer
-            held = await self._held_back() if answer is None else HeldElsewhere(answer.lease_s)
-            if waited_s >= YIELD_S:
-                raise held
-            if answer is not None and answer.node != asked:
-                asked = answer.node
-                await self._ownership.store.order(asked, Order("yield", session_id))
-            await self._sleep(wait_s)
-            waited_s, wait_s = waited_s + wait_s, 2 * wait_s
-
-    async def _is_seen(self, session_id: str, principal: Principal | None) -> bool:
-        if principal is None:
-            return True
-        running = self._running.get(session_id)
-        listed = None if running is not None else await self._ownership.store.look(session_id)
-        record = running.hold.record if running is not None else None if listed is None else listed.record
-        return record is not None and principal.sees(record.tenant)
-
-    async def _held_back(self) -> HeldElsewhere:
-        """What the store does not know may be put back yet. Raises ResumeRefused when that time is over."""
-        left_s = await self._ownership.store.settling_s()
-        if left_s <= 0:
-            raise ResumeRefused
-        return HeldElsewhere(min(left_s, YIELD_S), SETTLING)
-
-    async def _seat_again(self, running: Running, stay: Stay) -> None:
-        """A seat that was lent and lost meanwhile is asked for anew."""
-        try:
-            if await running.seat.take_up():
-                return
-        except StoreDown:
-            return  # the ticket is as good as its node's lease
-        async with AsyncExitStack() as stack:
-            stack.callback(lambda: self._later(running.put_down()))
-            await running.stand_up()
-            applicant = self._applicant(running.hold.record, None, Priority.RESUME, stay)
-            async with AsyncExitStack() as leaving:
-                seat = await leaving.enter_async_context(self._admission.seat(applicant, stay.told))
-                running.sit(seat, leaving.pop_all())
-            stack.pop_all()
-
-    async def _restored(self, claimed: Claimed, hold: Hold, stay: Stay) -> Running:
-        """What another node had, or this one once, from what it has left in the store."""
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._ownership.disown, hold)
-            try:
-                kept = await self._ownership.kept(hold)
-                if kept.snapshot is None:
-                    raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
-                snapshot = unpack(await self._snapshots.read(hold.session_id, kept.snapshot))
-                usage = await self._ownership.usage(hold)
-                restored = Restored(snapshot, [decoded(note) for note in kept.inputs], usage)
-            except (NotRestorable, msgspec.MsgspecError, UnknownSession, Fenced) as lost:
-                log.warning("a session cannot be restored: %s", lost)
-                raise ResumeRefused from lost
-            async with AsyncExitStack() as leaving:
-                applicant = self._applicant(claimed.record, None, Priority.RESUME, stay)
-                seat = await leaving.enter_async_context(self._admission.seat(applicant, stay.told))
-                stack.pop_all()
-                running = self._begin(hold, restored.config, None, restored, claimed.seq)
-                running.sit(seat, leaving.pop_all())
-        await running.ready()
-        log.info("session %s goes on here", hold.session_id)
-        return running
+    def _begin_again(self, hold: Hold, restored: Restored, moved_at: int) -> Running:
+        return self._begin(hold, restored.config, None, restored, moved_at)
 
     def _begin(
         self, hold: Hold, config: VoiceConfig, play: Player | None, restored: Restored | None = None, moved_at: int = 0
@@ -363,18 +276,6 @@ class VoiceSessions:
         self.watch.expired(why)
         running.expire(why)
 
-    def _applicant(self, record: SessionRecord, principal: Principal | None, priority: Priority, stay: Stay) -> Applicant:
-        bearer = principal or msgspec.structs.replace(LOCAL, tenant=record.tenant, key_id=record.principal)
-        return Applicant(
-            session_id=record.session_id,
-            principal=bearer,
-            kind=record.kind,
-            priority=priority,
-            wait_s=stay.longest_s,
-            visits=bool(stay.visit),
-            life_s=record.life_s,
-        )
-
     def _later(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._work.add(task)
@@ -397,4 +298,16 @@ def _record(session_id: str, config: VoiceConfig, principal: Principal, lifetime
         life_s=lifetime.longest_s,
         grace_s=kept_s,
         principal=principal.key_id,
+    )
+
+
+def _newcomer(record: SessionRecord, principal: Principal, stay: Stay) -> Applicant:
+    return Applicant(
+        session_id=record.session_id,
+        principal=principal,
+        kind=record.kind,
+        priority=Priority.INTERACTIVE,
+        wait_s=stay.longest_s,
+        visits=bool(stay.visit),
+        life_s=record.life_s,
     )

@@ -10,7 +10,7 @@ from fakes.house import House, coming, house
 from fakes.voice_client import settle
 from sessions.identity.principal import LOCAL, Principal
 from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
-from sessions.voice.sessions import YIELD_S
+from sessions.voice.coming_back import YIELD_S
 
 SETTLE_S = 10.0
 PRINCIPALS = [None, LOCAL]
