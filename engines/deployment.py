@@ -32,6 +32,7 @@ SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "sec
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
+    ExecutionType.DIFFUSION: registry.DIFFUSION,
 }
 Settings = TypeVar("Settings")
 MOST_AT_ONCE = 65_536

@@ -57,4 +57,32 @@ class Speech(msgspec.Struct, frozen=True, tag="speech"):
     rate: int = 24_000
 
 
-Parameters: TypeAlias = Activity | EndOfTurn | Recognition | Generation | Speech
+class Picture(msgspec.Struct, frozen=True, tag="picture"):
+    """Pictures or a film from a prompt (the input's text) by a pipeline of denoising steps. None: what the pipeline itself takes.
+
+    `width` and `height` are in pixels; `frames` more than 1 is a film. `sampler` is a name of engines/diffusion/pipelines. The
+    noise is drawn from `seed`. `strength` in (0, 1] is how much of a given picture is painted anew. `previews` is how many times
+    the unfinished picture is shown.
+    """
+
+    width: int | None = None
+    height: int | None = None
+    frames: int | None = None
+    steps: int | None = None
+    guidance: float | None = None
+    negative_prompt: str | None = None
+    sampler: str = ""
+    seed: int = 0
+    strength: float | None = None
+    previews: int = 0
+
+
+class Denoising(msgspec.Struct, frozen=True, tag="denoising"):
+    """Jobs of a native step model. The noise of job k is drawn from (`seed`, session, k), never from a global generator."""
+
+    seed: int = 0
+    steps: int | None = None
+    sampler: Literal["flow", "edm"] | None = None
+
+
+Parameters: TypeAlias = Activity | EndOfTurn | Recognition | Generation | Speech | Picture | Denoising

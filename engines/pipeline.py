@@ -13,6 +13,7 @@ from engines.payloads import Payload
 class ExecutionType(StrEnum):
     AR = "AR"
     GENERATION = "GENERATION"
+    DIFFUSION = "DIFFUSION"
 
 
 class BrokenStream(RuntimeError):

@@ -82,3 +82,5 @@ AR: dict[str, Family] = {
         config_keys=("architectures",),
     ),
 }
+
+DIFFUSION: dict[str, Family] = {}
