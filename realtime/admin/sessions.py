@@ -1,13 +1,17 @@
 """Sessions as operators, and tenants for their own, see and end them."""
 
+import logging
+
 from aiohttp import web
 
 from realtime.admin.asking import answer, asked_page, asked_tenant, asking_the_store, visible_tenant
 from realtime.admin.records import SessionClosed, SessionPage, SessionShown
 from realtime.context import CONTEXT
-from realtime.errors import Refusal, shown
+from realtime.errors import SERVER, Refusal, shown
 from sessions.identity.principal import is_name
 from sessions.store.records import Listed, Order
+
+log = logging.getLogger(__name__)
 
 PATH = "/v1/admin/sessions"
 
@@ -39,10 +43,20 @@ async def close(request: web.Request) -> web.Response:
             await store.order(owner.node, Order("close", session_id))
             return answer(SessionClosed(id=session_id, status="closing", node=owner.node), status=202)
         await store.bill(found.record.tenant, session_id, found.usage)
-        await request.app[CONTEXT].voice_sessions.forget(session_id)
+        await _delete(request, session_id)
         if found.node:
             await store.release(session_id, found.node)
     return answer(SessionClosed(id=session_id, status="deleted"))
+
+
+async def _delete(request: web.Request, session_id: str) -> None:
+    """Raises Refusal (500) while a file of it cannot be deleted: then it is still there, and may be deleted again."""
+    try:
+        await request.app[CONTEXT].voice_sessions.forget(session_id)
+    except OSError as kept:
+        log.error("session %s is not deleted, as a file of it cannot be: %s", session_id, kept)
+        message = "session: the file of its snapshot cannot be deleted, so the session is still here; the server's log tells why"
+        raise Refusal(message, status=500, code="snapshot_not_deleted", type=SERVER) from kept
 
 
 async def _found(request: web.Request) -> Listed:

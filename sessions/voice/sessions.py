@@ -187,7 +187,8 @@ class VoiceSessions:
         await asyncio.gather(*leaving)
 
     async def delete(self, session_id: str) -> bool:
-        """Nothing is left of it anywhere. False: there was none. Raises StoreDown."""
+        """Nothing is left of it anywhere. False: there was none. Raises StoreDown, and OSError while the file of its snapshot
+        cannot be deleted: then the store has it still, so that it can be deleted again."""
         running = self._running.get(session_id)
         if running is not None:
             await running.end()
@@ -195,9 +196,8 @@ class VoiceSessions:
 
     async def forget(self, session_id: str) -> bool:
         """Of one that nobody runs. Otherwise as `delete`."""
-        ended = await self._ownership.store.end(session_id, None)
         await self._snapshots.forget(session_id)
-        return ended is not None
+        return await self._ownership.store.end(session_id, None) is not None
 
     def heed(self, order: Order) -> None:
         """What another node, or an operator, wants of a session here."""

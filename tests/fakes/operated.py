@@ -14,6 +14,7 @@ from sessions.admission.settings import CalibratedSeats
 from sessions.identity.key_ring import Grant
 from sessions.identity.principal import Scope
 from sessions.identity.tenants import TenantSettings
+from sessions.retention.settings import SessionLimits
 from sessions.store.memory import MemoryStore
 from sessions.store.records import Admitted, Announcement, Ask, SessionRecord, Write
 
@@ -54,7 +55,7 @@ class Operated:
 
 
 @asynccontextmanager
-async def operated() -> AsyncGenerator[Operated]:
+async def operated(limits: SessionLimits = SessionLimits()) -> AsyncGenerator[Operated]:  # noqa: B008 (a frozen value)
     clock, door = Clock(), Door()
     store = MemoryStore(clock.now_us)
     keys = {
@@ -67,6 +68,7 @@ async def operated() -> AsyncGenerator[Operated]:
         FakeGraph(),
         door=door,
         store=store,
+        limits=limits,
         tenants={ACME: TenantSettings(weight=2, sessions=3), "idle": TenantSettings()},
         calibrated={"voice": CalibratedSeats(seats=6, measured={"p95_ms": 900}, machine="here")},
     )

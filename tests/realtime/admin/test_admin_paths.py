@@ -1,11 +1,13 @@
 """What an operator sees and may do over REST, and how much of it a tenant."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from fakes.operated import ACME, LEASE_S, OPERATOR, OTHER, REST_ONLY, Operated, operated
+from sessions.retention.settings import SessionLimits
 from sessions.store.interface import StoreDown
 from sessions.store.records import Order
 
@@ -84,6 +86,22 @@ async def test_a_session_that_nobody_runs_is_billed_and_deleted_at_once(house: O
     assert await house.store.look("sess_1") is None
     assert await house.store.bills() == {ACME: {"audio_out_s": 7.5}}
     assert (await house.ask("/sessions/sess_1", method="DELETE"))[0] == 404
+
+
+async def test_a_session_whose_file_cannot_be_deleted_is_still_there_and_can_be_deleted_again(tmp_path: Path) -> None:
+    stuck = tmp_path / "sess_1.1.snapshot"
+    stuck.mkdir()  # no file of that name can be unlinked
+    async with operated(SessionLimits(snapshots=str(tmp_path))) as house:
+        await house.has_node("a")
+        await house.has_session("sess_1", audio_out_s=7.5)
+        await house.store.disown("sess_1", "a")
+        status, told = await house.ask("/sessions/sess_1", method="DELETE")
+        assert (status, told["error"]["code"]) == (500, "snapshot_not_deleted")
+        assert str(tmp_path) not in told["error"]["message"]
+        assert (await house.ask("/sessions/sess_1"))[0] == 200
+        stuck.rmdir()
+        assert (await house.ask("/sessions/sess_1", method="DELETE"))[1]["status"] == "deleted"
+        assert await house.store.bills() == {ACME: {"audio_out_s": 7.5}}
 
 
 async def test_a_dead_nodes_session_gives_its_seat_back_when_it_is_closed(house: Operated) -> None:
