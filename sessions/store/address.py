@@ -1,5 +1,6 @@
 """The store that a URL names."""
 
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from sessions.store.library import Library, library
 from sessions.store.memory import MemoryStore
 from sessions.store.redis import RedisStore
 from sessions.store.servers import ClusterServers, OneServer, Place, SentinelServers, Servers
-from sessions.store.url import Address, parse
+from sessions.store.url import Address, BadAddress, parse
 
 SENTINEL_TIMEOUT_S = 0.5
 """Each must have answered within the time that a call has."""
@@ -46,13 +47,23 @@ def _steady_us() -> Callable[[], int]:
 async def connected(
     address: Address, functions: Library | None = None, timeout_s: float = TIMEOUT_S
 ) -> AsyncGenerator[StoreConnection]:
-    """Raises StoreDown when nobody is there."""
+    """Raises StoreDown when nobody is there, BadAddress when `ca` is no file of certificates."""
+    _check_ca(address)
     connection = StoreConnection(_servers(address, timeout_s), functions or library(), timeout_s)
     try:
         await connection.open()
         yield connection
     finally:
         await connection.close()
+
+
+def _check_ca(address: Address) -> None:
+    """The library reads it at each new connection, and would say no more than that there is none."""
+    if address.ca is not None:
+        try:
+            ssl.create_default_context(cafile=address.ca)
+        except OSError as wrong:  # an SSLError is one
+            raise BadAddress("ca", "a file of certificates in PEM", f"{address.ca} ({wrong.strerror or wrong})") from None
 
 
 def _servers(address: Address, timeout_s: float) -> Servers:

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import re
+import socket
+import ssl
 
 from redis.exceptions import (
     AskError,
@@ -92,6 +94,8 @@ def news_left_out(wrong: Exception) -> None:
 
 
 def _known(error: Failure) -> StoreDown | None:
+    if (why := _no_connection(error)) is not None:
+        return StoreDown(why, 5.0)
     for kind, why, retry_after_s in _REASONS:
         if isinstance(error, kind):
             return StoreDown(why, retry_after_s)
@@ -99,6 +103,20 @@ def _known(error: Failure) -> StoreDown | None:
         return StoreDown("it has lost our Functions", 1.0)
     why = "somebody has killed our Function in it" if _KILLED in str(error) else _REPLIES.get(str(error).split(" ", 1)[0])
     return None if why is None else StoreDown(why, 1.0)
+
+
+def _no_connection(error: Failure) -> str | None:
+    """What a person has to put right. The library says it in its words alone, and has what was wrong as the cause."""
+    match error.__cause__ or error.__context__:
+        case ssl.SSLCertVerificationError() as wrong:
+            why = wrong.verify_message.rstrip(".")
+            return f"its certificate is not believed: {why} (an authority of your own: `?ca=FILE` in its URL)"
+        case ssl.SSLError(reason="TLSV13_ALERT_CERTIFICATE_REQUIRED"):
+            return "it wants a certificate of its clients, which have none: it needs `tls-auth-clients no`, and a password"
+        case socket.gaierror():
+            return "nobody knows the host of its URL"
+        case _:
+            return None
 
 
 def is_missing_function(error: Failure) -> bool:

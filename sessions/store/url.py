@@ -67,7 +67,7 @@ def parse(url: str) -> Address:
         places=tuple(_place(host, _DEFAULT_PORTS.get(scheme, 6379)) for host in hosts.split(",")),
         user=unquote(user) or None,
         password=unquote(password) or None if at else None,
-        ca=_ca(query),
+        ca=_ca(query, scheme),
     )
     return _with_path(address, path.strip("/"))
 
@@ -107,9 +107,15 @@ def _database(text: str) -> int:
     return int(text or 0)
 
 
-def _ca(query: str) -> str | None:
+def _ca(query: str, scheme: str) -> str | None:
     options = parse_qs(query, keep_blank_values=True)
     unknown = sorted(set(options) - {"ca"})
     if unknown:
         raise BadAddress("query", "only ca=FILE", unknown[0])
-    return options["ca"][-1] if options else None
+    if not options:
+        return None
+    if not scheme.startswith("rediss"):
+        raise BadAddress("query", f"ca=FILE with {scheme.replace('redis', 'rediss')}:// alone, which is with TLS", f"{scheme}://")
+    if not options["ca"][-1]:
+        raise BadAddress("ca", "a file of certificates in PEM", "none")
+    return options["ca"][-1]

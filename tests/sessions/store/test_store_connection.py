@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 from redis.exceptions import DataError, InvalidResponse, MovedError, RedisError, ResponseError
 
-from fakes.certificates import write_pair
 from fakes.clock import Clock
-from fakes.ports import free_port
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
 from sessions.store import failures
@@ -349,16 +347,3 @@ async def test_news_that_nobody_here_understands_keep_no_others_away(
     _, news = await store.news("a", "0", 1.0)
     assert news == (Order("yield", "sess_1"),)
     assert len(errors(caplog)) == 1
-
-
-async def test_over_tls_only_the_right_authority_is_trusted(tmp_path: Path):
-    own, other = write_pair(tmp_path, host="127.0.0.1"), write_pair(tmp_path, "other", host="127.0.0.1")
-    keys = ("--tls-cert-file", str(own.cert), "--tls-key-file", str(own.key), "--tls-auth-clients", "no")
-    port = free_port()
-    async with running_redis(tmp_path, "--tls-port", str(port), "--tls-ca-cert-file", str(own.cert), *keys):
-        async with connected(parse(f"rediss://127.0.0.1:{port}?ca={own.cert}")) as connection:
-            assert await put(connection, "n") == b"v"
-        for url in (f"rediss://127.0.0.1:{port}?ca={other.cert}", f"rediss://127.0.0.1:{port}", f"redis://127.0.0.1:{port}"):
-            with pytest.raises(StoreDown, match="cannot be reached"):
-                async with connected(parse(url)):
-                    pass
