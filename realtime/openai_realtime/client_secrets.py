@@ -21,6 +21,8 @@ from sessions.store.interface import StoreDown
 from sessions.voice.sessions import new_id
 
 PATH = "/v1/realtime/client_secrets"
+SHORTEST_SESSION_S, LONGEST_SESSION_S = 10, 86_400
+"""What a secret may name as the longest life of a session. A shorter one would end before its client has said anything."""
 Names = frozenset[Annotated[str, msgspec.Meta(max_length=200)]]
 
 
@@ -38,7 +40,7 @@ class SecretBody(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Names | None = None
     models: Names | None = None
     origins: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=20)] | None = None
-    longest_session_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    longest_session_s: float | None = None
 
 
 class MadeSecret(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,7 @@ async def create(request: web.Request) -> web.Response:
     body = await read_json(request, SecretBody)
     _check_model(body.session.model, context)
     _check_origins(body.origins or ())
+    _check_life(body.longest_session_s)
     effective = apply(default_session(context), body.session, context.catalogue)
     try:
         value, expires_at = await context.credentials.secrets.make(maker, _wish(body))
@@ -81,6 +84,11 @@ def _check_origins(origins: Sequence[str]) -> None:
     for number, origin in enumerate(origins):
         if not is_origin(origin):
             raise Invalid(f"origins[{number}]", ORIGIN_FORM, origin)
+
+
+def _check_life(longest_s: float | None) -> None:
+    if longest_s is not None and not SHORTEST_SESSION_S <= longest_s <= LONGEST_SESSION_S:
+        raise Invalid("longest_session_s", f"{SHORTEST_SESSION_S} to {LONGEST_SESSION_S} seconds", longest_s)
 
 
 def _wish(body: SecretBody) -> Wish:

@@ -109,13 +109,25 @@ async def test_a_server_without_keys_makes_them_too(edge: Edge) -> None:
         ({"session": {"audio": {"output": {"voice": "nobody"}}}}, "session.audio.output.voice"),
         ({"session": {"audio": {"input": {"format": {"type": "audio/mp3"}}}}}, "session.audio.input.format"),
         ({"session": {"tools": [{"type": "function"}]}}, "session.tools"),
-        ({"longest_session_s": 0}, "longest_session_s"),
+        ({"longest_session_s": "long"}, "longest_session_s"),
         ({"origins": [APP, "https://App.example/"]}, "origins[1]"),
     ],
 )
 async def test_what_is_wrong_is_named(edge: Edge, body: object, field: str) -> None:
     code, error = await refused(edge, "none", body)
     assert (code, error["param"]) == (400, field)
+
+
+@pytest.mark.parametrize("longest_s", [0.001, 0.0, -1.0, 9.999, 86_400.5, 1e308])
+async def test_a_session_that_would_end_at_once_or_never_is_refused_when_its_secret_is_made(edge: Edge, longest_s: float) -> None:
+    code, error = await refused(edge, "none", {"longest_session_s": longest_s})
+    assert (code, error["param"]) == (400, "longest_session_s")
+    assert error["message"] == f"longest_session_s: expected 10 to 86400 seconds, got {longest_s}"
+
+
+@pytest.mark.parametrize("longest_s", [10, 86_400])
+async def test_a_secret_may_bound_the_life_of_its_sessions(edge: Edge, longest_s: float) -> None:
+    assert await minted(edge, "none", longest_session_s=longest_s)
 
 
 async def test_a_model_that_is_not_here_is_told(edge: Edge) -> None:
