@@ -55,9 +55,9 @@ class Hold:
         return self._ends_at - self._clock()
 
     def use(self, token: bytes) -> None:
-        """The client has shown that it has this one: those before it are void."""
-        if token in self.tokens[1:]:
-            self.tokens = (token,)
+        """The client has shown that it has this one: those before it are void, and not what somebody was offered since."""
+        if token in self.tokens:
+            self.tokens = self.tokens[self.tokens.index(token) :]
 
     def came_back(self, fence: Fence, token: bytes, offer: bytes) -> None:
         """With `token`, and was offered another one; this may be said twice."""

@@ -71,6 +71,11 @@ class HeldSession(msgspec.Struct):
             self.known = token
             self.offered.clear()
 
+    def shown(self, token: bytes) -> None:
+        """The client has this valid token: those before it are void, and not what somebody was offered since."""
+        while self.known != token:
+            self.known = self.offered.popleft()
+
     def apply(self, write: Write, now_us: int) -> None:
         """Raises InputsFull, and then nothing has changed."""
         if 0 < write.number <= self.last_write:

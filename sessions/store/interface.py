@@ -139,7 +139,7 @@ class SessionStore(Protocol):
         ...
 
     async def delivered(self, session_id: str, fence: Fence, token: bytes) -> None:
-        """The client has shown that it has this token: those before are void."""
+        """The client has shown that it has this token: those before are void; those that were offered since stay good."""
         ...
 
     async def renew_owned(self, owned: Mapping[str, Fence], lease_s: float) -> Mapping[str, bool]:

@@ -70,7 +70,7 @@ class MemorySessions:
     async def delivered(self, session_id: str, fence: Fence, token: bytes) -> None:
         held = self._owned(session_id, fence)
         if held.is_valid(token):
-            held.use(token)
+            held.shown(token)
 
     async def renew_owned(self, owned: Mapping[str, Fence], lease_s: float) -> Mapping[str, bool]:
         return {session_id: self._renew(session_id, fence, lease_s) for session_id, fence in owned.items()}

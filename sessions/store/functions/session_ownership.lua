@@ -22,6 +22,15 @@ local function use(head, token, changes)
   end
 end
 
+-- The client has this valid token: those before it are void, and not what somebody was offered since.
+local function shown(head, token)
+  local offered, known = cmsgpack.unpack(head.offered), head.known
+  while known ~= token do
+    known = table.remove(offered, 1)
+  end
+  return {known = known, offered = cmsgpack.pack(offered)}
+end
+
 local function offer(packed, token)
   local offered = cmsgpack.unpack(packed)
   offered[#offered + 1] = token
@@ -126,10 +135,9 @@ register('session_delivered', {'allow-oom'}, function(keys, arguments)
   if not head then
     return refused
   end
-  local token, changes = arguments[3], {}
+  local token = arguments[3]
   if token ~= head.known and is_valid(head, token) then
-    use(head, token, changes)
-    save(keys, head, changes, now)
+    save(keys, head, shown(head, token), now)
   end
   return {'ok'}
 end)

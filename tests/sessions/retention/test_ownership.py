@@ -155,6 +155,20 @@ async def test_after_a_loss_of_data_the_tokens_before_one_that_came_back_are_voi
         assert isinstance(await made.one.claim("sess_1", NEXT, hashed("another")), tuple)
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_what_an_older_transport_shows_late_leaves_the_newest_its_token(is_lost: bool) -> None:
+    async with world() as (made, hold):
+        await taken(made.one)
+        newest = hashed("what the newest was offered")
+        assert isinstance(await made.one.claim("sess_1", TOKEN, newest), tuple)
+        await made.one.delivered(hold, NEXT)
+        if is_lost:
+            made.store.lose_all()
+            await made.one.renew()
+        assert await made.one.claim("sess_1", TOKEN, hashed("another")) is None
+        assert isinstance(await made.one.claim("sess_1", newest, hashed("another")), tuple)
+
+
 async def test_who_has_moved_here_is_found_by_both_tokens_after_a_loss_of_data() -> None:
     async with world() as (made, hold), made.other.running():
         await made.one.disown(hold)

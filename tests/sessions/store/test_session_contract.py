@@ -216,6 +216,15 @@ async def test_a_token_that_was_delivered_voids_those_before(stores: Stores):
     await claimed(stores.sessions, "a", SECOND, THIRD)
 
 
+async def test_a_token_that_arrives_late_leaves_those_that_were_offered_since(stores: Stores):
+    await stores.sessions.open(record(), "a", LEASE_S, FIRST)
+    await claimed(stores.sessions, "a", FIRST, SECOND)
+    fence = (await claimed(stores.sessions, "a", FIRST, THIRD)).fence
+    await stores.sessions.delivered("s1", fence, SECOND)
+    assert await stores.sessions.claim("s1", "a", LEASE_S, FIRST, b"no") is None
+    await claimed(stores.sessions, "a", THIRD, b"fourth")
+
+
 async def test_sixteen_offers_are_kept_and_the_newest_among_them(stores: Stores):
     await stores.sessions.open(record(), "a", LEASE_S, FIRST)
     for number in range(17):
