@@ -27,12 +27,14 @@ ACCOUNT_S = 3600.0
 class _Bill(msgspec.Struct, frozen=True):
     tenant: str
     usage: Mapping[str, float]
+    life_s: float = 0.0
 
 
 class _Followed(msgspec.Struct):
     tenant: str
     meter: UsageMeter
     write: Callable[[], Awaitable[None]]
+    life_s: float
     billed: Mapping[str, float] = {}
 
 
@@ -78,9 +80,12 @@ class Billing:
         except StoreDown as down:
             log.error("%s: %d bills are lost", down, len(self._untold))
 
-    def follow(self, tenant: str, session_id: str, meter: UsageMeter, write: Callable[[], Awaitable[None]]) -> None:
-        """A session that runs here. `write` writes the meter's totals with the session, and says so in `meter.written`."""
-        self._followed[session_id] = _Followed(tenant, meter, write)
+    def follow(
+        self, tenant: str, session_id: str, meter: UsageMeter, write: Callable[[], Awaitable[None]], life_s: float
+    ) -> None:
+        """A session that runs here, and lives `life_s` at most. `write` writes the meter's totals with the session, and says so
+        in `meter.written`."""
+        self._followed[session_id] = _Followed(tenant, meter, write, life_s)
 
     def leave(self, session_id: str) -> None:
         """It goes on at another node, which bills it from now on."""
@@ -90,7 +95,7 @@ class Billing:
         """It has ended: its last bill, before its record goes. While the store is down it is kept."""
         followed = self._followed.pop(session_id, None)
         if followed is not None:
-            self._note(session_id, _Bill(followed.tenant, followed.meter.totals))
+            self._note(session_id, _Bill(followed.tenant, followed.meter.totals, followed.life_s))
             try:
                 await self._tell(session_id)
             except StoreDown as down:
@@ -131,7 +136,7 @@ class Billing:
                 log.info("the usage of session %s is not written now: %s", session_id, failure)
         if session_id in self._followed and meter.written != followed.billed:
             followed.billed = meter.written
-            self._note(session_id, _Bill(followed.tenant, meter.written))
+            self._note(session_id, _Bill(followed.tenant, meter.written, followed.life_s))
 
     def _note(self, name: str, bill: _Bill) -> None:
         self._untold[name] = bill
@@ -160,6 +165,6 @@ class Billing:
             bill = self._untold.get(name)
             if bill is None:
                 return
-            await self._store.bill(bill.tenant, name, bill.usage)
+            await self._store.bill(bill.tenant, name, bill.usage, bill.life_s)
             if self._untold.get(name) is bill:
                 del self._untold[name]

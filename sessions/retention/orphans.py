@@ -50,7 +50,7 @@ class Orphans:
     async def _close(self, session_id: str) -> None:
         left = await self._store.look(session_id)
         if left is not None:
-            await self._store.bill(left.record.tenant, session_id, left.usage)
+            await self._store.bill(left.record.tenant, session_id, left.usage, left.record.life_s)
             if await self._store.owner(session_id) is not None:
                 return  # who runs it has lost its seat, and ends it; if not, it is found again
             try:

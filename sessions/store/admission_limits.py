@@ -23,7 +23,7 @@ ORPHANS_KEPT: Final = 100_000
 ORPHAN_AGAIN_S: Final = 60
 """An orphan that was taken, and not released, is given to whoever asks then."""
 BILLED_KEPT_S: Final = 86_400
-"""What a session was billed, after its last bill: a late word about it is billed once."""
+"""What a session was billed, after the longest that it may live: a late word about it is billed once."""
 SMOOTHING: Final = 8
 """Averages move by this part of each difference."""
 NO_NODE_RETRY_S: Final = 1

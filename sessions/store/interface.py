@@ -101,8 +101,9 @@ class AdmissionStore(Protocol):
 
     async def census(self) -> Census: ...
 
-    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float]) -> None:
-        """The session's usage so far; told again, the tenant is billed for the difference."""
+    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float], life_s: float = 0.0) -> None:
+        """The session's usage so far; told again, the tenant is billed for the difference: for a day beyond `life_s`, the longest
+        that there may be more of it."""
         ...
 
     async def bills(self) -> Mapping[str, Mapping[str, float]]:

@@ -108,8 +108,8 @@ class MemoryAdmission:
 
     # ── bills
 
-    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float]) -> None:
-        self._bills.add(tenant, checked_id(session_id), used_up(usage), self._clock_us())
+    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float], life_s: float = 0.0) -> None:
+        self._bills.add(tenant, checked_id(session_id), used_up(usage), life_s, self._clock_us())
 
     async def bills(self) -> Mapping[str, Mapping[str, float]]:
         return self._bills.all()

@@ -11,14 +11,14 @@ class Bills:
     def __init__(self) -> None:
         self._of_tenant: dict[str, dict[str, int]] = {}
         self._of_session: dict[str, dict[str, int]] = {}
-        self._last_billed = OrderedSet()
+        self._kept_until_us = OrderedSet()
 
-    def add(self, tenant: str, session_id: str, usage: Amounts, now_us: int) -> None:
+    def add(self, tenant: str, session_id: str, usage: Amounts, life_s: float, now_us: int) -> None:
         """`usage` is all so far: what is less than was told before is an old word, and changes nothing."""
-        for old in self._last_billed.up_to(now_us - BILLED_KEPT_S * 1_000_000, len(self._last_billed)):
-            self._last_billed.discard(old)
+        for old in self._kept_until_us.up_to(now_us, len(self._kept_until_us)):
+            self._kept_until_us.discard(old)
             del self._of_session[old]
-        self._last_billed.put(session_id, now_us)
+        self._kept_until_us.put(session_id, now_us + round((BILLED_KEPT_S + life_s) * 1_000_000))
         billed = self._of_session.setdefault(session_id, {})
         bill = self._of_tenant.setdefault(tenant, {})
         for what, parts in usage:

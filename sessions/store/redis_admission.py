@@ -141,8 +141,8 @@ class RedisAdmission:
 
     # ── bills
 
-    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float]) -> None:
-        await self._call("bill", tenant, checked_id(session_id), _pack(used_up(usage)))
+    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float], life_s: float = 0.0) -> None:
+        await self._call("bill", tenant, checked_id(session_id), _pack(used_up(usage)), round(life_s))
 
     async def bills(self) -> Mapping[str, Mapping[str, float]]:
         bills: dict[str, dict[str, float]] = {}

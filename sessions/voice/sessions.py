@@ -255,7 +255,8 @@ class VoiceSessions:
         outgoing = Outgoing(session, hold, teller, self._ownership, self._snapshots, unfinished, moved_at)
         results = ClientResults(self._clock, None if restored is None else partial(self._ownership.store.result, hold.session_id))
         running = Running(session, hold, outgoing, results, self._ownership, self._snapshots, self._billing, self._wall_clock)
-        self._billing.follow(hold.record.tenant, hold.session_id, session.usage, outgoing.journal.write_usage)
+        write, life_s = outgoing.journal.write_usage, hold.record.life_s
+        self._billing.follow(hold.record.tenant, hold.session_id, session.usage, write, life_s)
         self._running[hold.session_id] = running
         running.start(self._life(hold, running), lambda: self._over(running))
         return running

@@ -72,8 +72,8 @@ class FaultyStore:
     async def census(self) -> Census:
         return await self._pass("census", self._store.census)
 
-    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float]) -> None:
-        return await self._pass("bill", lambda: self._store.bill(tenant, session_id, usage))
+    async def bill(self, tenant: str, session_id: str, usage: Mapping[str, float], life_s: float = 0.0) -> None:
+        return await self._pass("bill", lambda: self._store.bill(tenant, session_id, usage, life_s))
 
     async def bills(self) -> Mapping[str, Mapping[str, float]]:
         return await self._pass("bills", self._store.bills)

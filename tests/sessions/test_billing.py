@@ -21,6 +21,7 @@ from sessions.store.url import parse
 from sessions.usage import UsageMeter
 
 EVERY_S = 3.0
+DAY_S = 86_400.0
 
 
 class Running:
@@ -37,24 +38,24 @@ class Running:
 
 
 class Till:
-    def __init__(self) -> None:
+    def __init__(self, every_s: float = EVERY_S) -> None:
         self.clock = Clock()
         self.store = MemoryStore(self.clock.now_us)
         self.line = FaultyStore(self.store)
-        self.billing = Billing(self.line, EVERY_S, self.clock, self.clock.sleep)
+        self.billing = Billing(self.line, every_s, self.clock, self.clock.sleep)
 
     async def bill(self, tenant: str = "acme") -> Mapping[str, float]:
         return (await self.store.bills()).get(tenant, {})
 
-    def session(self, session_id: str) -> Running:
+    def session(self, session_id: str, life_s: float = 3_600.0) -> Running:
         running = Running()
-        self.billing.follow("acme", session_id, running.meter, running.write)
+        self.billing.follow("acme", session_id, running.meter, running.write, life_s)
         return running
 
 
 @asynccontextmanager
-async def till() -> AsyncGenerator[Till]:
-    made = Till()
+async def till(every_s: float = EVERY_S) -> AsyncGenerator[Till]:
+    made = Till(every_s)
     async with made.billing.running():
         await made.clock.advance(0)
         yield made
@@ -149,6 +150,16 @@ async def test_a_session_that_goes_on_elsewhere_is_not_billed_here_any_more() ->
         assert await made.bill() == {}
 
 
+async def test_a_session_that_is_silent_for_days_is_not_billed_anew() -> None:
+    async with till(every_s=2 * DAY_S) as made:
+        running = made.session("sess_1", life_s=5 * DAY_S)
+        for used_s in (2.0, 1.0):
+            running.meter.add("audio_in_s", used_s)
+            await made.clock.advance(2 * DAY_S)
+        await made.billing.close("sess_1")
+        assert await made.bill() == {"audio_in_s": 3.0}
+
+
 async def test_what_is_used_while_a_bill_is_on_its_way_is_billed_after_it() -> None:
     async with till() as made:
         made.line.next["bill"].append(Fault.HELD_BEFORE)
@@ -171,7 +182,7 @@ async def test_a_store_without_its_data_is_told_all_that_goes_on(tmp_path: Path)
     async with running_redis(tmp_path) as server, in_redis(server.url) as timed:
         till, running = Billing(timed.store, EVERY_S, lambda: 0.0), Running()
         async with till.running():
-            till.follow("acme", "sess_1", running.meter, running.write)
+            till.follow("acme", "sess_1", running.meter, running.write, 3_600.0)
             running.meter.add("audio_in_s", 2.0)
             till.add("acme", {"requests": 3})
             await told(timed.store, {"requests": 3})

@@ -11,7 +11,7 @@ local function bill(_, arguments)
       call('HINCRBY', KEY_BILLS, tenant .. '\0' .. what, more)
     end
   end
-  call('EXPIRE', billed, BILLED_KEPT_S)
+  call('EXPIRE', billed, BILLED_KEPT_S + tonumber(arguments[4]))
 end
 
 register('bill', { 'allow-oom' }, bill) -- what is to be deleted is billed first

@@ -1,13 +1,19 @@
 """Who gets a ticket, who does not and why, and how long a ticket is one; in memory and in Redis."""
 
 import math
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from fakes.admission_store import TimedAdmission, announced, seated, wish
-from sessions.store.admission_limits import DUE_AT_ONCE
+from fakes.redis_server import running_redis
+from fakes.session_stores import one_server
+from fakes.whole_store import in_redis
+from sessions.store.admission_limits import BILLED_KEPT_S, DUE_AT_ONCE
+from sessions.store.keys import ADMISSION_KEYS
 from sessions.store.records import Admitted, Ask, Evicted, News, Offered, Priority, Refusal, Refused, Used, Waiting
+from sessions.store.url import parse
 
 FULL_WITHOUT_EXPERIENCE_S = 5
 
@@ -260,6 +266,15 @@ async def test_a_total_that_is_told_again_or_late_is_billed_once(admission: Time
     await admission.store.bill("t", "s2", {"audio_s": 0.001})
     await admission.store.bill("u", "s3", {"tokens": 1})
     assert await admission.store.bills() == {"t": {"audio_s": 3.251, "tokens": 7}, "u": {"tokens": 1}}
+
+
+async def test_what_was_billed_is_remembered_longer_than_its_session_may_live(tmp_path: Path) -> None:
+    async with running_redis(tmp_path) as server, in_redis(server.url) as timed:
+        await timed.store.bill("t", "s", {"tokens": 7}, 500_000.0)
+        wire = one_server(parse(server.url).places[0])
+        left_s = await wire.ask("TTL", ADMISSION_KEYS["BILLED"] + "s")
+        await wire.close()
+        assert left_s == pytest.approx(500_000 + BILLED_KEPT_S, abs=60)
 
 
 # ── what cannot be asked
