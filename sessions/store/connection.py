@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from redis.exceptions import AskError, MovedError, RedisError, ResponseError
 
+from sessions.store.eviction import warn_of_eviction
 from sessions.store.failures import NoPrimary, is_lost, is_missing_function, may_be_tried_again, store_down
 from sessions.store.interface import CallWatch, StoreDown
 from sessions.store.lane import Call, Failed, Lane
@@ -42,6 +43,7 @@ class StoreConnection:
             await self._servers.look()
             for place in self._servers.primaries():
                 await self._load(place)
+                await self._warn_of_eviction(place)
         except (RedisError, OSError) as error:
             raise store_down(error) from None
 
@@ -157,6 +159,13 @@ class StoreConnection:
         except ResponseError as error:
             if "already exists" not in str(error):
                 raise
+        finally:
+            await wire.close()
+
+    async def _warn_of_eviction(self, place: Place) -> None:
+        wire = self._servers.wire(place)
+        try:
+            await warn_of_eviction(wire)
         finally:
             await wire.close()
 

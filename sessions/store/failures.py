@@ -36,11 +36,12 @@ class NoPrimary(RedisError):
     """Nobody that was asked knows who has the key."""
 
 
+_NOT_ALLOWED = "its user may not do what is needed: +@read +@write +@scripting +info +time ~*"
 _REASONS: tuple[tuple[type[Exception], str, float], ...] = (
     (BusyLoadingError, "it is loading its data", 1.0),
     (AuthenticationError, "it does not take the user and password of its URL", 5.0),
     (AuthenticationWrongNumberOfArgsError, "it does not take the user and password of its URL", 5.0),
-    (NoPermissionError, "its user may not call Functions", 5.0),
+    (NoPermissionError, _NOT_ALLOWED, 5.0),
     (ReadOnlyError, "it is a replica, and takes no writes", 1.0),
     (OutOfMemoryError, "it is out of memory (maxmemory)", 5.0),
     (MasterDownError, "it is a replica that has lost its primary", 1.0),
@@ -66,6 +67,7 @@ _REPLIES = {
 """By the first word of those that the library has no type for."""
 _MISSING_FUNCTION = "Function not found"
 _KILLED = "killed by user"
+_NOT_ALLOWED_INSIDE = "The user executing the script"
 _CODE = re.compile(r"[A-Z]{2,20}\b")
 _WHAT_WAS_SENT = re.compile(r",? *(with )?args beginning with.*", re.DOTALL)
 _UNKNOWN_RETRY_S = 5.0
@@ -101,6 +103,8 @@ def _known(error: Failure) -> StoreDown | None:
             return StoreDown(why, retry_after_s)
     if is_missing_function(error):
         return StoreDown("it has lost our Functions", 1.0)
+    if _NOT_ALLOWED_INSIDE in str(error):
+        return StoreDown(_NOT_ALLOWED, 5.0)
     why = "somebody has killed our Function in it" if _KILLED in str(error) else _REPLIES.get(str(error).split(" ", 1)[0])
     return None if why is None else StoreDown(why, 1.0)
 

@@ -15,7 +15,7 @@ from fakes.clock import Clock
 from fakes.redis_server import RedisServer, running_redis
 from fakes.session_stores import one_server
 from sessions.store import failures
-from sessions.store.address import connected
+from sessions.store.address import connected, open_store
 from sessions.store.connection import StoreConnection
 from sessions.store.failures import store_down
 from sessions.store.interface import StoreDown
@@ -189,6 +189,39 @@ async def test_a_full_server_takes_no_writes_and_lets_go_of_what_it_has(tmp_path
         assert all(isinstance(reply, StoreDown) and "memory" in str(reply) for reply in refused)
         assert await connection.call("shelf_list", (KEY,)) != []
         assert await connection.call("shelf_remove", (KEY,), ("n0",)) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "policy", "warned"), [("4mb", "allkeys-lru", 1), ("0", "allkeys-lru", 0), ("4mb", "noeviction", 0)]
+)
+async def test_a_server_that_is_set_up_as_a_cache_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, limit: str, policy: str, warned: int
+):
+    async with (
+        running_redis(tmp_path, "--maxmemory", limit, "--maxmemory-policy", policy) as server,
+        connected(parse(server.url)),
+    ):
+        pass
+    assert caplog.text.count(f"(maxmemory-policy {policy}): set it to noeviction") == warned
+
+
+NEEDED = ("+@read", "+@write", "+@scripting", "+info", "+time", "~*")
+
+
+async def as_user(server: RedisServer, *rules: str) -> None:
+    await command(server, "ACL", "SETUSER", "us", "reset", "on", ">pw", *rules)
+    async with open_store(server.url.replace("//", "//us:pw@"), 0.0) as store:
+        await store.order("a", Order("yield", "sess_1"))
+        assert (await store.news("a", "0", 1.0))[1]
+        await store.put("api_keys", "k", b"v")
+        assert await store.incarnation() > 0
+
+
+async def test_a_user_needs_no_more_rights_than_is_said(server: RedisServer):
+    for missing in NEEDED:  # as long as none has read the server's run id, which needs +info
+        with pytest.raises(StoreDown, match=re.escape(" ".join(NEEDED))):
+            await as_user(server, *(rule for rule in NEEDED if rule != missing))
+    await as_user(server, *NEEDED)
 
 
 async def test_a_server_that_loads_its_data_is_told_as_such(tmp_path: Path):
