@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model` is a key of engines/models/registry.py, or `module:Class`, which only its worker imports: it tells when it cannot.
 
-    Its files lie in `directory` (which counts from the deployment's file), or are fetched `weights` of the manifest. `options`
-    are the model's own: engines/models/options.py.
+    Its files lie in `directory` (which counts from the deployment's file), or are fetched `weights` of the manifest; some have
+    none. `options` are the model's own: engines/models/options.py.
 
     `slots` is how many requests may be open at once. A call of the model that takes longer than `hang_limit_s` counts as hung.
     `when_missing: skip` runs the rest without this stage.
@@ -64,8 +64,8 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     when_missing: Literal["refuse", "skip"] = "refuse"
 
     def __post_init__(self) -> None:
-        if bool(self.weights) == bool(self.directory):
-            raise ValueError(f"weights: expected either weights or directory, got {'both' if self.weights else 'neither'}")
+        if self.weights and self.directory:
+            raise ValueError("weights: expected either weights or directory, got both")
 
 
 class Chunking(StrEnum):
@@ -201,6 +201,8 @@ def _check_stages(file: Path, settings: GraphSettings) -> None:
         _one_of(file, f"stages.{name}", name, executions)
         if not is_reference(stage.model):
             _one_of(file, f"stages.{name}.model", stage.model, FAMILIES[executions[name]])
+        if not stage.weights and not stage.directory and not _has_no_files(stage):
+            raise WrongValue(file, f"stages.{name}.weights", "either weights or directory", "neither")
         if stage.batch.max > MOST_AT_ONCE:
             raise WrongValue(file, f"stages.{name}.batch.max", f"int <= {MOST_AT_ONCE}", shown(stage.batch.max))
         _check_options(file, name, stage)
@@ -229,6 +231,11 @@ def _family(stage: StageSettings) -> Family | None:
     return next((families[stage.model] for families in FAMILIES.values() if stage.model in families), None)
 
 
+def _has_no_files(stage: StageSettings) -> bool:
+    family = _family(stage)
+    return family is not None and not family.files
+
+
 def _check_workers(file: Path, settings: GraphSettings) -> None:
     homes: dict[str, str] = {}
     for worker, chosen in settings.workers.items():
@@ -254,6 +261,8 @@ def _one_of(file: Path, key: str, name: object, known: Iterable[str]) -> None:
 
 
 def _with_directory(name: str, stage: StageSettings) -> StageSettings:
+    if not stage.weights and not stage.directory:
+        return stage
     return msgspec.structs.replace(stage, weights="", directory=str(_directory(name, stage)))
 
 

@@ -77,6 +77,14 @@ class Picture(msgspec.Struct, frozen=True, tag="picture"):
     previews: int = 0
 
 
+class Development(msgspec.Struct, frozen=True, tag="development"):
+    """Painted pixels into files. `quality`, from 0 to 100, is what JPEG and WebP keep; a film (mp4) shows `frames_per_s`."""
+
+    format: Literal["png", "jpeg", "webp", "mp4"] = "png"
+    quality: int = 95
+    frames_per_s: int = 16
+
+
 class Denoising(msgspec.Struct, frozen=True, tag="denoising"):
     """Jobs of a native step model. The noise of job k is drawn from (`seed`, session, k), never from a global generator."""
 
@@ -85,4 +93,4 @@ class Denoising(msgspec.Struct, frozen=True, tag="denoising"):
     sampler: Literal["flow", "edm"] | None = None
 
 
-Parameters: TypeAlias = Activity | EndOfTurn | Recognition | Generation | Speech | Picture | Denoising
+Parameters: TypeAlias = Activity | EndOfTurn | Recognition | Generation | Speech | Picture | Development | Denoising

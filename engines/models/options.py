@@ -10,6 +10,19 @@ import msgspec
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
 
+class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nothing to choose."""
+
+
+class PixelsOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an uploaded picture may have: `max_bytes` of its file, `max_pixels`. Larger ones than `kept_pixels` are made smaller;
+    all pictures of a request share them, and as pixels, of three bytes each, they must fit into the worker's ring."""
+
+    max_bytes: Count = 25 << 20
+    max_pixels: Count = 50_000_000
+    kept_pixels: Count = 8 << 20
+
+
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`threads`: cores that one call of the network may use."""
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from engines.models.options import NetworkOptions, PiperTalkerOptions, VllmOptions, WhisperOptions
+from engines.models.options import NetworkOptions, NoOptions, PiperTalkerOptions, PixelsOptions, VllmOptions, WhisperOptions
 
 
 class Family(msgspec.Struct, frozen=True):
     """`model` is `module:Class`, `samples` the function that makes what the conformance suite puts through it.
 
     `files` are patterns, each of which a folder of weights must match, and `config_keys` what its config.json must have: a cheap
-    look that finds the wrong folder, and no proof of the right one.
+    look that finds the wrong folder, and no proof of the right one. A family without `files` needs no folder.
     """
 
     model: str
@@ -70,6 +70,18 @@ GENERATION: dict[str, Family] = {
         options=NetworkOptions,
         samples="engines.conformance.family_samples:kokoro_clauses",
         files=("model.onnx", "vocab.json", "voices/[ab]?_*.bin"),
+    ),
+    "pixels": Family(
+        model="engines.models.pixels:PixelsModel",
+        options=PixelsOptions,
+        samples="engines.conformance.picture_samples:uploads",
+        files=(),
+    ),
+    "developer": Family(
+        model="engines.models.developer:Developer",
+        options=NoOptions,
+        samples="engines.conformance.picture_samples:painted",
+        files=(),
     ),
 }
 

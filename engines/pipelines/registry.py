@@ -5,6 +5,8 @@ from engines.pipeline import Pipeline, PipelineError
 
 PIPELINES: dict[str, str] = {
     "voice": "engines.pipelines.voice:VOICE",
+    "images": "engines.pipelines.pictures:IMAGES",
+    "videos": "engines.pipelines.pictures:VIDEOS",
 }
 
 

@@ -81,8 +81,8 @@ def test_replicas_are_workers_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("pipeline",), "song", "pipeline: expected one of voice, got 'song'"),
-        (("pipeline",), None, "pipeline: expected one of voice, got None"),
+        (("pipeline",), "song", "pipeline: expected one of voice, images, videos, got 'song'"),
+        (("pipeline",), None, "pipeline: expected one of voice, images, videos, got None"),
         (("pipeline",), "engines.pipeline:Stage", "expected a Pipeline"),
         (("pipeline",), ".x:y", "pipeline: expected `module:NAME`, got '.x:y'"),
         (("pipeline",), ":y", "pipeline: expected `module:NAME`, got ':y'"),
