@@ -8,6 +8,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
 
 from realtime.commands.server_options import table
 from realtime.deployment import DEFAULT_FILE, Deployment, load
@@ -15,16 +18,17 @@ from realtime.keys import key_file
 from sessions.identity.api_keys import KeyRecord, NewKey
 from sessions.identity.key_ring import Grant, KeyRing
 from sessions.identity.principal import Scope
-from sessions.store.interface import KeyStore
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 GRACE_S = 86_400
 HEADINGS = ("KEY", "TENANT", "ALLOWS")
+Order: TypeAlias = "Callable[[Place, argparse.Namespace], Awaitable[None]]"
 _DURATION = re.compile(r"(?P<count>[0-9]{1,9})(?P<unit>[smhd])")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--deployment", type=Path, default=DEFAULT_FILE, metavar="FILE", help="what runs (default: %(default)s)")
+    _name_deployment(parser)
+    parser.set_defaults(deployment=DEFAULT_FILE)
     orders = parser.add_subparsers(dest="order", required=True, metavar="ORDER")
     _add_create(orders.add_parser("create", help="make a key; it is shown this once"))
     orders.add_parser("list", help="who has which rights, never the keys themselves")
@@ -33,11 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rotate = orders.add_parser("rotate", help="another key with the same rights; the old one is good for a while")
     rotate.add_argument("id", metavar="ID")
     rotate.add_argument("--grace", type=duration_s, default=GRACE_S, metavar="1d", help="how long (default: a day)")
+    for order in orders.choices.values():
+        _name_deployment(order)
+
+
+def _name_deployment(parser: argparse.ArgumentParser) -> None:
+    """Before the order or after it: what stands after it does not undo what stands before."""
+    what = f"that of the server which the keys are for (default: {DEFAULT_FILE})"
+    parser.add_argument("--deployment", type=Path, default=argparse.SUPPRESS, metavar="FILE", help=what)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises NoSuchKey, GrantRefused, StoreDown."""
-    orders: dict[str, Callable[[KeyRing, argparse.Namespace], Awaitable[None]]] = {
+    orders: dict[str, Order] = {
         "create": _create,
         "list": _list,
         "revoke": _revoke,
@@ -72,26 +84,32 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--longest-session", type=duration_s, metavar="1h", help="that it may open")
 
 
+class Place(msgspec.Struct, frozen=True):
+    """Where the keys of a deployment are. `name` is for people: of keys that are made elsewhere a server knows nothing."""
+
+    ring: KeyRing
+    name: str
+
+
 @asynccontextmanager
-async def open_keys(deployment: Deployment) -> AsyncGenerator[KeyStore]:
-    """Where the keys of this deployment are. Raises StoreDown."""
+async def open_keys(deployment: Deployment) -> AsyncGenerator[Place]:
+    """Raises StoreDown."""
     if not deployment.store.is_shared:
-        yield key_file(deployment.server)
+        file = key_file(deployment.server)
+        yield Place(KeyRing(file), str(file.path))
         return
     from sessions.store.address import open_store  # nobody else needs Redis
 
     async with open_store(deployment.store.url, deployment.store.settle_s) as store:
-        yield store
+        yield Place(KeyRing(store), deployment.store.without_password().url)
 
 
-async def _ordered(
-    deployment: Deployment, order: Callable[[KeyRing, argparse.Namespace], Awaitable[None]], arguments: argparse.Namespace
-) -> None:
-    async with open_keys(deployment) as keys:
-        await order(KeyRing(keys), arguments)
+async def _ordered(deployment: Deployment, order: Order, arguments: argparse.Namespace) -> None:
+    async with open_keys(deployment) as place:
+        await order(place, arguments)
 
 
-async def _create(ring: KeyRing, arguments: argparse.Namespace) -> None:
+async def _create(place: Place, arguments: argparse.Namespace) -> None:
     usual = Grant(tenant=arguments.tenant)
     grant = Grant(
         tenant=arguments.tenant,
@@ -101,30 +119,30 @@ async def _create(ring: KeyRing, arguments: argparse.Namespace) -> None:
         origins=tuple(arguments.origin or ()),
         longest_session_s=arguments.longest_session,
     )
-    _show_new(await ring.create(grant, arguments.expires), f"of tenant {grant.tenant}")
+    _show_new(await place.ring.create(grant, arguments.expires), f"of tenant {grant.tenant}", place)
 
 
-async def _list(ring: KeyRing, _arguments: argparse.Namespace) -> None:
-    keys = await ring.keys()
+async def _list(place: Place, _arguments: argparse.Namespace) -> None:
+    keys = await place.ring.keys()
     if not keys:
-        sys.stderr.write("there are no keys\n")
+        sys.stderr.write(f"there are no keys in {place.name}\n")
         return
     by_age = sorted(keys.items(), key=lambda named: named[1].created_at)
     rows = [(key_id, record.tenant, _rights(record)) for key_id, record in by_age]
     sys.stdout.write("".join(f"{line}\n" for line in table(HEADINGS, rows, "")))
 
 
-async def _revoke(ring: KeyRing, arguments: argparse.Namespace) -> None:
-    await ring.revoke(arguments.id)
+async def _revoke(place: Place, arguments: argparse.Namespace) -> None:
+    await place.ring.revoke(arguments.id)
 
 
-async def _rotate(ring: KeyRing, arguments: argparse.Namespace) -> None:
-    _show_new(await ring.rotate(arguments.id, arguments.grace), f"in place of {arguments.id}")
+async def _rotate(place: Place, arguments: argparse.Namespace) -> None:
+    _show_new(await place.ring.rotate(arguments.id, arguments.grace), f"in place of {arguments.id}", place)
 
 
-def _show_new(key: NewKey, what: str) -> None:
+def _show_new(key: NewKey, what: str, place: Place) -> None:
     """The key alone on the standard output, for whoever passes it on."""
-    sys.stderr.write(f"key {key.key_id} {what}; it is shown this once:\n")
+    sys.stderr.write(f"key {key.key_id} {what}, kept in {place.name}; it is shown this once:\n")
     sys.stdout.write(f"{key.text}\n")
 
 

@@ -34,6 +34,10 @@ class KeyFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @property
+    def path(self) -> Path:
+        return self._path
+
     async def put(self, shelf: str, name: str, value: bytes, *, only_new: bool = False) -> bytes:
         return await asyncio.to_thread(self._put, shelf, name, value, only_new)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakes.edge import Edge, ServeEdge
+from fakes.redis_server import running_redis
 from realtime.cli import main
 from realtime.commands.keys import UNITS_S, duration_s
 from realtime.deployment import DEFAULT_FILE, load
@@ -14,6 +15,7 @@ from realtime.exposure import ExposureRefused
 from realtime.keys import KeysWrong, check_keys, credentials_of
 from sessions.identity.credentials import Credentials
 from sessions.identity.principal import Scope
+from sessions.store.address import open_store
 
 KEY = re.compile(r"ak_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 
@@ -75,13 +77,37 @@ async def test_a_key_has_the_rights_that_were_named(file: Path, capsys: pytest.C
 
 def test_a_list_has_everything_but_the_keys(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert keys(file, "list") == 0
-    assert capsys.readouterr().err == "there are no keys\n"
+    assert capsys.readouterr().err == f"there are no keys in {file.parent / 'keys.json'}\n"
     key = made(file, capsys, "--tenant", "acme", "--expires", "30d", "--model", "a")
     assert keys(file, "list") == 0
     shown = capsys.readouterr().out
     assert shown.splitlines()[1].startswith(f"{key[3:15]}  acme  ")
     assert "rest, sessions; models a; made " in shown
     assert key[16:] not in shown + (file.parent / "keys.json").read_text()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_whose_keys_is_said_before_the_order_or_after_it_and_heard(
+    file: Path, capsys: pytest.CaptureFixture[str], is_first: bool
+) -> None:
+    other, order = ["--deployment", str(file)], ["create", "--tenant", "acme"]
+    assert main(["keys", *((*other, *order) if is_first else (*order, *other))]) == 0
+    assert f"of tenant acme, kept in {file.parent / 'keys.json'}; it is shown" in capsys.readouterr().err
+
+
+async def test_where_several_nodes_share_a_store_a_key_is_kept_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.yaml"
+    async with running_redis(tmp_path / "redis", "--requirepass", "s3cret") as server:
+        url = server.url.replace("//", "//:s3cret@")
+        file.write_text(f"{DEFAULT_FILE.read_text()}\nstore: {{url: '{url}'}}")
+        await asyncio.to_thread(made, file, capsys, "--tenant", "acme")
+        assert await asyncio.to_thread(keys, file, "rotate", "0" * 12) == 1
+        async with open_store(url, 0.0) as store:
+            (key_id,) = (await store.shelf("api_keys")).keys()
+        assert await asyncio.to_thread(keys, file, "rotate", key_id) == 0
+    said = capsys.readouterr().err
+    assert f"in place of {key_id}, kept in redis://:(hidden)@127.0.0.1:{server.port}/0; it is" in said
+    assert "s3cret" not in said
 
 
 def test_a_list_is_a_table_however_long_the_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
