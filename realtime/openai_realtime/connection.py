@@ -187,7 +187,7 @@ class Connection:
                 with self._context.metrics.sessions.journal_wait.time():
                     await self._attached.durable()
             except Fenced:
-                raise _dismissed(Dismissal.SUPERSEDED) from None
+                raise dismissed(Dismissal.SUPERSEDED) from None
             while self._outbox:
                 await self._wire.send(self._outbox[0].text)
                 self._attached.sent(self._outbox.popleft())
@@ -198,7 +198,7 @@ class Connection:
         if self._attached.why is Dismissal.MOVED and self._context.drain.begun and not self._context.keeps_sessions:
             message = "the server is stopping, and its sessions with it; connect again"
             raise Ended(WSCloseCode.SERVICE_RESTART, message, last_word="server_draining", last_type=SERVER)
-        raise _dismissed(self._attached.why)
+        raise dismissed(self._attached.why)
 
     async def _say_last(self, ended: Ended) -> None:
         """No event of the session's, which goes on elsewhere or has ended."""
@@ -246,7 +246,8 @@ class Connection:
             await self._deliver((said,))
 
 
-def _dismissed(why: Dismissal) -> Ended:
+def dismissed(why: Dismissal) -> Ended:
+    """How it is told."""
     match why:
         case Dismissal.SUPERSEDED:
             return Ended(SUPERSEDED, "a newer connection has taken this session over", last_word="superseded")

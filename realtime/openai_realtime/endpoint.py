@@ -10,7 +10,7 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import AUTHENTICATION, SERVER, ErrorBody, Refusal
 from realtime.guard import PRINCIPAL
 from realtime.health import check_open
-from realtime.openai_realtime.connection import Connection
+from realtime.openai_realtime.connection import Connection, dismissed
 from realtime.openai_realtime.opening import beginning, check_query, last_seq, not_opened
 from realtime.openai_realtime.server_events import Error, EventEncoder
 from realtime.openai_realtime.waiting_client import WaitingClient
@@ -20,9 +20,9 @@ from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
 from sessions.admission.admission import NotAdmitted, Stay
 from sessions.identity.principal import Principal
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, Superseded
 from sessions.store.interface import StoreDown
-from sessions.voice.attached import Attached
+from sessions.voice.attached import Attached, Dismissal
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ async def _attachment(
     context: AppContext, request: web.Request, socket: web.WebSocketResponse[bool], client: WaitingClient
 ) -> AsyncGenerator[Attached]:
     """Whoever comes back in vain hears so before the upgrade, as Refusal; a newcomer for whom there is no seat after it, unless
-    the operator wants it otherwise. Who has to wait is upgraded first."""
+    the operator wants it otherwise. Who has to wait is upgraded first, and so is who is told that a newer connection came."""
     sessions, token, who = context.voice_sessions, request.query.get("resume"), request[PRINCIPAL]
     stay = Stay(told=client.hear)
     if token is None:
@@ -117,6 +117,9 @@ async def _attachment(
                     raise Ended(WSCloseCode.POLICY_VIOLATION, REVOKED, last_word="invalid_api_key", last_type=AUTHENTICATION)
         except (ResumeRefused, HeldElsewhere) as refused:
             raise not_opened(refused) from refused
+        except Superseded as gone:
+            await client.upgrade()
+            raise dismissed(Dismissal.SUPERSEDED) from gone
         log.info("session opened" if token is None else "a client came back to its session")
         yield attached
 

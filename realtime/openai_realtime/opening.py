@@ -13,7 +13,7 @@ from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.turned_away import turned_away, whole_seconds
 from sessions.admission.admission import NotAdmitted
 from sessions.admission.seats import VOICE
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, Superseded
 from sessions.store.interface import StoreDown
 from sessions.voice.config import VoiceConfig
 
@@ -51,8 +51,8 @@ def check_query(request: web.Request, context: AppContext) -> None:
         raise Refusal(message, code="unsupported", field="call_id")
 
 
-NotOpened: TypeAlias = NotAdmitted | StoreDown | ResumeRefused | HeldElsewhere
-"""Why there is no session for a client: no seat, no store, or none that it could come back to, or not yet."""
+NotOpened: TypeAlias = NotAdmitted | StoreDown | ResumeRefused | HeldElsewhere | Superseded
+"""Why there is no session for a client: no seat, no store, or none that it could come back to, or not yet, or not any more."""
 
 
 def not_opened(why: NotOpened) -> Refusal:
@@ -62,6 +62,8 @@ def not_opened(why: NotOpened) -> Refusal:
         case HeldElsewhere():
             after_s = whole_seconds(why.retry_after_s)
             return Refusal(f"resume: {why}", status=503, code="session_held", field="resume", type=SERVER, retry_after_s=after_s)
+        case Superseded():
+            return Refusal(f"resume: {why}", status=409, code="superseded", field="resume")
         case NotAdmitted() | StoreDown():
             return turned_away(why)
 

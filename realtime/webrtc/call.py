@@ -32,7 +32,7 @@ from realtime.webrtc.turn import with_relay
 from sessions.admission.admission import HasToWait, NotAdmitted, Stay
 from sessions.admission.node import SeatTaken
 from sessions.identity.principal import Principal
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, Superseded
 from sessions.store.interface import StoreDown
 from sessions.voice.attached import Attached, Dismissal
 from sessions.voice.commands import AppendAudio, CommandRefused
@@ -104,7 +104,7 @@ class Call:
         refused = Refusal("the server failed; its log tells how", status=500, type=SERVER, code="internal_error")
         try:
             await self._talk()
-        except (NotAdmitted, StoreDown, ResumeRefused, HeldElsewhere) as none:
+        except (NotAdmitted, StoreDown, ResumeRefused, HeldElsewhere, Superseded) as none:
             refused = not_opened(none)
         except HasToWait as queued:
             refused = told_to_wait(queued, self._place or "")
@@ -240,7 +240,7 @@ class Call:
         await attached.dismissed.wait()
         if attached.why is not Dismissal.SUPERSEDED:
             raise Ended(reason="the session has ended")
-        raise Refusal("resume: a newer connection has taken this session over", status=409, code="superseded", field="resume")
+        raise not_opened(Superseded())
 
     async def _until_nobody_waits(self) -> NoReturn:
         await asyncio.wait({self.answer})

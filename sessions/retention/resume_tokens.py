@@ -31,6 +31,13 @@ class HeldElsewhere(Exception):
         self.retry_after_s = retry_after_s
 
 
+class Superseded(Exception):
+    """Whoever came back had not got its session yet when a newer connection came for it."""
+
+    def __init__(self) -> None:
+        super().__init__("a newer connection has taken this session over")
+
+
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
 

@@ -1,7 +1,7 @@
 """How a client comes back to its session: from whichever node has it, or from what it has left in the store, and to a seat."""
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -9,12 +9,13 @@ import msgspec
 from sessions.admission.admission import Admission, Applicant, Stay
 from sessions.identity.principal import LOCAL, Principal
 from sessions.retention.ownership import Hold, Ownership
-from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused, hashed
+from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused
 from sessions.retention.snapshots import NotRestorable, Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Order, Priority, SessionRecord
 from sessions.voice.notes import decoded
 from sessions.voice.restoring import Restored
+from sessions.voice.returns import Return
 from sessions.voice.running import Running
 from sessions.voice.snapshot import unpack
 
@@ -27,8 +28,7 @@ FIRST_TRY_S = 0.02
 
 
 class ComingBack:
-    """`running`: the sessions of this node. `begin` makes one of what was restored, whose events have come to the number given.
-    `later` does what nobody waits for."""
+    """`running`: the sessions of this node. `begin` makes one of what was restored, and the number of its last event."""
 
     def __init__(
         self,
@@ -37,7 +37,6 @@ class ComingBack:
         snapshots: Snapshots,
         running: Mapping[str, Running],
         begin: Callable[[Hold, Restored, int], Running],
-        later: Callable[[Coroutine[None, None, None]], None],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._ownership = ownership
@@ -45,15 +44,16 @@ class ComingBack:
         self._snapshots = snapshots
         self._running = running
         self._begin = begin
-        self._later = later
         self._sleep = sleep
 
     async def back(
-        self, session_id: str, secret: str, following: str, principal: Principal | None, stay: Stay
+        self, one: Return, session_id: str, offer: bytes, principal: Principal | None, stay: Stay
     ) -> tuple[Running, bool]:
         """The session, and whether it was not here before. Raises ResumeRefused, HeldElsewhere, NotAdmitted, StoreDown."""
         while True:
-            claimed, hold = await self._claimed(session_id, hashed(secret), hashed(following), principal)
+            claimed, hold = await self._claimed(one, session_id, offer, principal)
+            if not await one.is_alone():
+                continue
             running = self._running.get(session_id)
             if running is not None and running.hold is hold and not running.is_ending:
                 await self._seat_again(running, stay)
@@ -62,13 +62,15 @@ class ComingBack:
                 return await self._restored(claimed, hold, stay), True
             await running.over()
 
-    async def _claimed(self, session_id: str, token: bytes, offer: bytes, principal: Principal | None) -> tuple[Claimed, Hold]:
+    async def _claimed(self, one: Return, session_id: str, offer: bytes, principal: Principal | None) -> tuple[Claimed, Hold]:
         waited_s, wait_s, asked = 0.0, FIRST_TRY_S, ""
         while True:
             is_seen = await self._is_seen(session_id, principal)
-            answer = await self._ownership.claim(session_id, token, offer) if is_seen else None
-            if isinstance(answer, tuple):
-                return answer
+            async with one.claiming:
+                answer = await self._ownership.claim(session_id, one.token, offer) if is_seen else None
+                if isinstance(answer, tuple):
+                    one.claimed(answer[1].tokens)
+                    return answer
             held = await self._held_back() if answer is None else HeldElsewhere(answer.lease_s)
             if waited_s >= YIELD_S:
                 raise held
@@ -101,7 +103,7 @@ class ComingBack:
         except StoreDown:
             return  # the ticket is as good as its node's lease
         async with AsyncExitStack() as stack:
-            stack.callback(lambda: self._later(running.put_down()))
+            stack.push_async_callback(running.put_down)
             await running.stand_up()
             async with AsyncExitStack() as leaving:
                 seat = await leaving.enter_async_context(self._admission.seat(_returning(running.hold.record, stay), stay.told))
@@ -127,7 +129,10 @@ class ComingBack:
                 stack.pop_all()
                 running = self._begin(hold, restored, claimed.seq)
                 running.sit(seat, leaving.pop_all())
-        await running.ready()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(running.put_down)
+            await running.ready()
+            stack.pop_all()
         log.info("session %s goes on here", hold.session_id)
         return running
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import TracebackType
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -38,6 +37,7 @@ from sessions.voice.draining import put_down_between_turns
 from sessions.voice.outgoing import Outgoing
 from sessions.voice.playout import Player
 from sessions.voice.restoring import Restored
+from sessions.voice.returns import Returns
 from sessions.voice.running import Running
 from sessions.voice.session import VoiceSession
 from sessions.voice.settings import VoiceSettings
@@ -97,10 +97,8 @@ class VoiceSessions:
         self.watch: SessionWatch = Unwatched()
         self._queued: dict[str, None] = {}
         self._running: dict[str, Running] = {}
-        self._coming_back = ComingBack(
-            ownership, admission, snapshots, self._running, self._begin_again, self._later, self._sleep
-        )
-        self._coming: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._coming_back = ComingBack(ownership, admission, snapshots, self._running, self._begin_again, self._sleep)
+        self._returns = Returns()
         self._warm = Warm(limits.warm_mb << 20)
         self._work: set[asyncio.Task[None]] = set()
         self.sound = Sound()
@@ -162,18 +160,18 @@ class VoiceSessions:
     ) -> AsyncGenerator[Attached]:
         """Another transport of the session that gave this token, in place of the one before, on whichever node that was. Its
         client has all up to `last_seq`; None: it does not say. `principal` None: the token is enough. Raises ResumeRefused,
-        HeldElsewhere, NotAdmitted, HasToWait, StoreDown."""
+        HeldElsewhere, Superseded, NotAdmitted, HasToWait, StoreDown."""
         known = read_token(token)
         if known is None:
             raise ResumeRefused
         session_id, secret = known
         following = new_secret()
         async with AsyncExitStack() as stack:
-            async with self._coming.setdefault(session_id, asyncio.Lock()):  # each finds it as the one before has left it
-                running, moved = await self._coming_back.back(session_id, secret, following, principal, stay)
+            async with self._returns.under_way(session_id, hashed(secret)) as one:
+                running, moved = await self._coming_back.back(one, session_id, hashed(following), principal, stay)
                 attached = Attached(running, running.hold.fence.number, following)
                 await stack.enter_async_context(self._at(running, attached))
-                self.watch.resumed(await running.come_back(attached, play, last_seq), moved=moved)
+            self.watch.resumed(await running.come_back(attached, play, last_seq), moved=moved)
             yield attached
 
     async def put_down(self, session_id: str, why: Dismissal = Dismissal.MOVED) -> None:
@@ -202,17 +200,22 @@ class VoiceSessions:
     def heed(self, order: Order) -> None:
         """What another node, or an operator, wants of a session here."""
         running = self._running.get(order.session_id)
-        if running is None:
-            if order.verb == "yield":
-                self._later(self._ownership.let_go(order.session_id))
-            return
         match order.verb:
             case "yield":
-                self._later(running.put_down(Dismissal.SUPERSEDED, with_seat=True))
-            case "close":
+                if running is not None:
+                    self._later(running.put_down(Dismissal.SUPERSEDED, with_seat=True))
+                self._later(self._give_way(order.session_id))
+            case "close" if running is not None:
                 self._later(running.end(Dismissal.STOPPED))
             case _:
                 pass
+
+    async def _give_way(self, session_id: str) -> None:
+        """To another node that waits for it."""
+        await self._returns.give_way(session_id)
+        if (running := self._running.get(session_id)) is not None:  # whoever came back had it already
+            await running.put_down(Dismissal.SUPERSEDED, with_seat=True)
+        await self._ownership.let_go(session_id)
 
     @asynccontextmanager
     async def _at(self, running: Running, attached: Attached) -> AsyncGenerator[Attached]:

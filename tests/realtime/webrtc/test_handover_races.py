@@ -21,6 +21,7 @@ from realtime.webrtc.offer import Offer, read_offer
 from realtime.webrtc.peer import Peer
 from realtime.webrtc.settings import WebRtcSettings
 from sessions.identity.principal import LOCAL
+from sessions.retention.settings import SessionLimits
 from sessions.voice.settings import VoiceSettings
 from strict_client import alive
 
@@ -44,6 +45,26 @@ async def test_a_late_try_with_an_older_token_disturbs_nobody(edge: Edge) -> Non
         assert await status(edge, created["resume"]["token"], await ghost.offer()) == 404
         await ask(new)
         await called(edge, ghost, again)
+
+
+async def test_a_call_that_waits_for_its_seat_is_answered_when_a_newer_connection_comes(
+    serve_edge: ServeEdge, media: MediaClient
+) -> None:
+    edge = await serve_edge(call_media=media, limits=SessionLimits(maximum_sessions=1))
+    async with edge.connect() as first:
+        token = first.seen[0]["resume"]["token"]
+        await first.socket.close(code=1001)
+    await edge.left_alone()
+    async with edge.connect() as newcomer, RtcClient() as caller:
+        calling = asyncio.create_task(status(edge, token, await caller.offer()))
+        async with asyncio.timeout(10):
+            while (await edge.context.store.census()).waiting == 0:  # noqa: ASYNC110 (a queue rings no bell)
+                await asyncio.sleep(0)
+        async with edge.socket(f"/v1/realtime?resume={token}") as newest:
+            assert await calling == 409
+            await newcomer.socket.close()
+            await newest.until("session.created")
+    await edge.idle()
 
 
 async def test_a_call_without_a_channel_cannot_have_got_its_token(edge: Edge) -> None:

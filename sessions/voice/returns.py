@@ -1,0 +1,90 @@
+"""Of all who come back to one session at the same time the newest gets it; those before are let go, wherever they have got to."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Container
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+from sessions.retention.resume_tokens import Superseded
+
+
+class _Rivals:
+    """In the order of their arrival."""
+
+    def __init__(self) -> None:
+        self.coming: list[Return] = []
+        self.claiming = asyncio.Lock()
+
+
+class Return:
+    """One who comes back with `token`, a hash, until it has its session."""
+
+    def __init__(self, rivals: _Rivals, token: bytes) -> None:
+        self.token = token
+        self.claiming = rivals.claiming
+        """To be held around each claim: one after the other, and none is broken off for a newer one."""
+        self.has_claimed = False
+        self.is_superseded = False
+        self.until_superseded = asyncio.timeout(None)
+        self.over = asyncio.Event()
+        self._rivals = rivals
+
+    def claimed(self, tokens: Container[bytes]) -> None:
+        """Its token was the right one: the session is its own, and those who came before it have to go. Those without a right to
+        it do not learn from that whether there is such a session: `tokens` are good."""
+        self.has_claimed = True
+        for each in self._before():
+            if each.has_claimed or each.token in tokens:
+                each.supersede()
+
+    async def is_alone(self) -> bool:
+        """False: others had to go first, and have let go of the session. It is to be claimed again."""
+        superseded = [each for each in self._before() if each.is_superseded]
+        for each in superseded:
+            await each.over.wait()
+        return not superseded
+
+    def supersede(self) -> None:
+        if not self.is_superseded:
+            self.is_superseded = True
+            self.until_superseded.reschedule(0)
+
+    def _before(self) -> list["Return"]:
+        coming = self._rivals.coming
+        return coming[: coming.index(self)]
+
+
+class Returns:
+    """All that are under way at this node."""
+
+    def __init__(self) -> None:
+        self._rivals: WeakValueDictionary[str, _Rivals] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def under_way(self, session_id: str, token: bytes) -> AsyncGenerator[Return]:
+        """Around all from its arrival until the session is its own. Raises Superseded when a newer one was let in."""
+        rivals = self._rivals.setdefault(session_id, _Rivals())
+        one = Return(rivals, token)
+        rivals.coming.append(one)
+        try:
+            async with one.until_superseded:
+                yield one
+        except TimeoutError:
+            if not one.is_superseded:
+                raise
+            raise Superseded from None
+        finally:
+            rivals.coming.remove(one)
+            one.over.set()
+
+    async def give_way(self, session_id: str) -> None:
+        """To another node. Returns when whoever had claimed the session here has let go of it."""
+        rivals = self._rivals.get(session_id)
+        if rivals is None:
+            return
+        async with rivals.claiming:
+            claimed = [each for each in rivals.coming if each.has_claimed]
+            for each in claimed:
+                each.supersede()
+        for each in claimed:
+            await each.over.wait()
