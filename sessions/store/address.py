@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from sessions.store.connection import TIMEOUT_S, StoreConnection
-from sessions.store.interface import Store
+from sessions.store.interface import Store, StoreDown
 from sessions.store.library import Library, library
 from sessions.store.memory import MemoryStore
 from sessions.store.redis import RedisStore
@@ -51,10 +51,18 @@ async def connected(
     _check_ca(address)
     connection = StoreConnection(_servers(address, timeout_s), functions or library(), timeout_s)
     try:
-        await connection.open()
+        await _open(connection, address)
         yield connection
     finally:
         await connection.close()
+
+
+async def _open(connection: StoreConnection, address: Address) -> None:
+    """Raises StoreDown, which says where: whoever starts a server is to see what has been looked for."""
+    try:
+        await connection.open()
+    except StoreDown as down:
+        raise StoreDown(f"{address}: {down.why}", down.retry_after_s) from None
 
 
 def _check_ca(address: Address) -> None:

@@ -34,6 +34,7 @@ class StoreDown(Exception):
 
     def __init__(self, why: str, retry_after_s: float) -> None:
         super().__init__(f"the session store does not work now: {why}")
+        self.why = why
         self.retry_after_s = retry_after_s
 
 

@@ -284,8 +284,9 @@ async def test_no_password_is_shown(tmp_path: Path, given: str, caplog: pytest.L
 
 async def test_nobody_there_is_told_at_once(tmp_path: Path):
     server = RedisServer(tmp_path)
-    with pytest.raises(StoreDown, match="cannot be reached"):
-        async with connected(parse(server.url)):
+    url = server.url.replace("//", "//us:s3cret@")
+    with pytest.raises(StoreDown, match=f"now: redis://127.0.0.1:{server.port}: it cannot be reached$"):
+        async with connected(parse(url)):
             pass
 
 
