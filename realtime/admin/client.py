@@ -1,6 +1,7 @@
 """The admin paths of a running server, for operators' commands."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +17,7 @@ from realtime.talk.trust import trusted
 
 T = TypeVar("T", bound=msgspec.Struct)
 LIMIT_S = 30.0
+_ADDRESS = re.compile("https?://[^/]")
 
 
 class AdminFailed(Exception):
@@ -31,6 +33,8 @@ class AdminClient:
 
     def __init__(self, url: str, key: str | None, cacert: Path | None = None) -> None:
         self._address = server_address(url)
+        if not _ADDRESS.match(self._address):
+            raise AdminFailed(f"--url: expected one such as http://127.0.0.1:8080, got {url!r}")
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         try:
             self._trusted = trusted(cacert)

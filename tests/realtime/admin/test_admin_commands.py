@@ -121,6 +121,12 @@ async def test_a_wrong_key_and_a_server_that_is_not_there(
     assert house.keys[ACME] not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("url", ["", "http://", "ftp://127.0.0.1", "file:///etc"])
+def test_an_address_that_is_none_is_said_to_be_the_fault(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    assert main(["queue", "--url", url]) == 1
+    assert capsys.readouterr().err == f"antiphon: --url: expected one such as http://127.0.0.1:8080, got {url!r}\n"
+
+
 async def test_nodes_of_the_store_are_listed_and_told_to_drain(house: Operated, capsys: pytest.CaptureFixture[str]) -> None:
     cursor, _ = await house.store.news("a", "", 0)
     assert await run(house, "nodes", "list") == 0
