@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 @dataclass(slots=True, eq=False)
 class Member:
     """One job as its scheduler sees it. `key`, `rows` and `calls_left` are those of its next call: whoever runs the calls sets
-    them anew before each `choose`.
+    them anew before each `choose`. A key is hashed once for every member and `choose`: let that be cheap.
 
     `service_class` has its share; `released_at` is when the job was there, `deadline` when it should be done (None: whenever).
     """
@@ -21,7 +21,7 @@ class Member:
     rows: int
     calls_left: int
     begun: bool = False
-    """It has had a call."""
+    """It has had a call. The scheduler notes it, in `ran`."""
 
 
 class Shed(NamedTuple):

@@ -1,0 +1,110 @@
+"""What a call is expected to cost."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engines.diffusion.scheduling.costs import KEYS, PROBE_AFTER, CostModel, Curve, Prior
+
+PRIOR = Prior(fixed_s=0.004, row_s=0.001)
+
+
+def learnt(*measured: tuple[int, float]) -> Curve:
+    curve = Curve(PRIOR)
+    for rows, took_s in measured:
+        curve.observe(rows, took_s)
+    return curve
+
+
+def test_before_any_call_the_prior_is_expected_and_nothing_is_sure() -> None:
+    curve = CostModel(PRIOR).curve("never ran")
+    assert curve.of(3) == pytest.approx(0.007)
+    assert curve.surely(3) == 0
+
+
+def test_what_was_measured_is_expected_and_what_lies_between_is_on_the_line() -> None:
+    curve = learnt((1, 0.010), (5, 0.030))
+    assert curve.of(1) == pytest.approx(0.010)
+    assert curve.of(2) == pytest.approx(0.015)
+
+
+def test_beyond_what_was_measured_the_line_goes_on() -> None:
+    curve = learnt((2, 0.020), (4, 0.030))
+    assert curve.of(8) == pytest.approx(0.050)
+    assert curve.of(1) == pytest.approx(0.015)
+
+
+def test_after_one_size_the_prior_gives_the_form() -> None:
+    assert learnt((1, 0.050)).of(6) == pytest.approx(0.100)
+
+
+def test_sure_is_only_what_was_measured() -> None:
+    sure = learnt((2, 0.020)).surely
+    assert [sure(rows) for rows in (1, 2, 8)] == pytest.approx([0.0095, 0.019, 0.019])
+
+
+def test_fewer_rows_are_never_expected_below_their_part() -> None:
+    assert learnt((4, 0.010), (5, 0.100)).of(2) == pytest.approx(0.005)
+
+
+def test_the_first_call_of_a_shape_may_have_compiled() -> None:
+    assert learnt((1, 5.0), (1, 0.010)).of(1) == pytest.approx(0.010)
+
+
+def test_a_pause_of_the_machine_is_not_the_cost_of_a_shape() -> None:
+    assert learnt((1, 0.010), (1, 3.0)).of(1) == pytest.approx(0.011)
+
+
+def test_a_machine_that_became_slower_is_noticed() -> None:
+    curve = learnt((1, 0.010), *[(1, 0.050)] * 60)
+    assert curve.of(1) == pytest.approx(0.050, rel=0.05)
+
+
+def test_a_cost_that_only_rejects_is_believed_less_each_time_until_it_is_measured_again() -> None:
+    curve = learnt((1, 1.0))
+    for _ in range(50):
+        curve.doubt()
+    assert curve.surely(1) < 0.01
+    assert curve.of(1) == 1.0
+    curve.observe(1, 1.0)
+    assert curve.surely(1) > 0.9
+
+
+def test_the_best_batch_does_most_rows_a_second() -> None:
+    assert learnt((1, 0.010), (8, 0.020)).best([1, 2, 4, 8]) == 3
+    assert learnt((1, 0.010), (2, 0.021), (4, 0.044)).best([1, 2, 4]) == 0
+    padded = learnt((1, 0.010), (4, 0.010), (5, 0.014), (8, 0.014))
+    assert padded.best([1, 2, 3, 4, 5]) == 3
+    assert padded.best([1, 2, 3, 4, 5, 6, 7, 8]) == 7
+
+
+def test_a_batch_that_did_not_pay_is_tried_again_now_and_then() -> None:
+    curve = learnt((1, 0.010), (2, 0.100))
+    assert sum(curve.best([1, 2]) for _ in range(3 * PROBE_AFTER)) == 3
+
+
+def test_only_so_many_keys_are_kept_and_those_that_run_stay() -> None:
+    model = CostModel(PRIOR)
+    for number in range(2 * KEYS):
+        model.observe(number, 1, 0.5)
+        model.observe("always", 1, 0.5)
+    assert model.curve(0).surely(1) == 0
+    assert model.curve("always").surely(1) > 0
+    assert model.curve(2 * KEYS - 1).surely(1) > 0
+
+
+def test_a_clock_that_stood_still_teaches_nothing() -> None:
+    model = CostModel(PRIOR)
+    model.observe("a", 1, 0.0)
+    assert model.curve("a").of(1) == pytest.approx(0.005)
+
+
+@given(st.lists(st.tuples(st.integers(1, 16), st.floats(1e-5, 10)), max_size=40))
+def test_more_rows_never_cost_less(measured: list[tuple[int, float]]) -> None:
+    curve = learnt(*measured)
+    costs = [curve.of(rows) for rows in range(1, 33)]
+    assert all(cost > 0 for cost in costs)
+    assert all(fewer <= more * (1 + 1e-9) for fewer, more in pairwise(costs))
+    assert all(curve.surely(rows) <= curve.of(rows) for rows in range(1, 33))
