@@ -42,4 +42,5 @@ def _stage_spec(name: str, stage: StageSettings) -> StageSpec:
         batch=stage.batch,
         options=stage.options,
         hang_limit_s=stage.hang_limit_s,
+        schedule=stage.schedule,
     )

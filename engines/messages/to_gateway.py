@@ -79,8 +79,9 @@ class Aborted(msgspec.Struct, frozen=True, tag="aborted"):
 
 
 class StageReport(msgspec.Struct, frozen=True):
-    """Counters since start: `steps` model calls, `items` inputs worked on, `emitted` chunks. `units` is what the stage counts in
-    (`tokens`, `frames`, `windows`, `utterances`) and `produced` how many of them."""
+    """Counters since start: `steps` model calls, with `rows` in them, `items` inputs worked on, `shed` those that were not, because
+    their deadline could not be met, `emitted` chunks. `units` is what the stage counts in (`tokens`, `frames`, `windows`,
+    `utterances`, `pictures`) and `produced` how many of them."""
 
     stage: str
     active: int
@@ -92,6 +93,8 @@ class StageReport(msgspec.Struct, frozen=True):
     units: str
     produced: int
     step_ms_by_batch: dict[int, float]
+    rows: int = 0
+    shed: int = 0
 
 
 class Report(msgspec.Struct, frozen=True, tag="report"):

@@ -12,13 +12,20 @@ State = TypeVar("State")
 J = TypeVar("J", bound="Job")
 
 UPDATE = "update"
-"""An input with this attribute (True) is no new job: its text is the prompt of the job under way from the next step on."""
+"""An input with this attribute (True) is no new job: its text is the prompt of the job under way from the next step on. It is
+answered by a chunk with the same attribute, or with REFUSED."""
+REFUSED = "refused"
+"""The attribute of a chunk that answers an update which was not taken: why, in a sentence. The job goes on as it was."""
 SHED = "shed"
 """The attribute of a chunk that stands for a job which was not done: why, in a sentence. Only in requests that go on."""
 PREVIEW = "preview"
 """The attribute of a chunk that shows how far a job is: which one of its previews, from 0."""
+JOB = "job"
+"""The engine's attribute of every chunk of a job, also of SHED: which one of its request, from 0."""
 STEP, STEPS = "step", "steps"
-"""Attributes of every chunk of a job: how many steps are done, of how many."""
+"""The engine's attributes of every chunk of a job that has begun: how many steps are done, of how many."""
+DEADLINE_MS = "deadline_ms"
+"""The attribute of an input that is to be done so many milliseconds after it has come, whatever its request says."""
 
 
 class Job(Protocol):
@@ -74,7 +81,7 @@ class DiffusionModel(Protocol[State, J]):
         ...
 
     def begin(self, state: State, payload: Payload) -> J:
-        """The job for one input, up to before its first call. Raises InvalidInput."""
+        """The job for one input, up to before its first call, of which there is at least one. Raises InvalidInput."""
         ...
 
     def update(self, job: J, payload: Payload) -> None:

@@ -11,6 +11,8 @@ class Counters:
         self.items = 0
         self.emitted = 0
         self.produced = 0
+        self.rows = 0
+        self.shed = 0
         self._stage = stage
         self._slots = slots
         self._units = units
@@ -18,8 +20,9 @@ class Counters:
         self._step_ms: dict[int, float] = {}
 
     def step(self, batch: int, run_ms: float) -> None:
-        """One model call for `batch` requests."""
+        """One model call for `batch` requests, or rows of them."""
         self._steps += 1
+        self.rows += batch
         mean = self._step_ms.get(batch, run_ms)
         self._step_ms[batch] = mean + NEWEST_SHARE * (run_ms - mean)
 
@@ -35,4 +38,6 @@ class Counters:
             units=self._units,
             produced=self.produced,
             step_ms_by_batch=dict(self._step_ms),
+            rows=self.rows,
+            shed=self.shed,
         )

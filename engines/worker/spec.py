@@ -5,6 +5,7 @@ means that the launcher has died, and the worker then ends itself and its proces
 """
 
 import math
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -29,10 +30,43 @@ class BatchSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"batch: expected a finite max_wait_ms ≥ 0, got {self.max_wait_ms}")
 
 
+Share: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1)]
+LONGEST_WINDOW_MS = 60_000
+WindowMs: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WINDOW_MS)]
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The part of a DIFFUSION engine's time that each class is sure of while it has work. What nobody is sure of, or does not
+    use, goes to whoever has the least time to spare."""
+
+    control: Share = 0.5
+    interactive: Share = 0.3
+    batch: Share = 0.15
+
+    def __post_init__(self) -> None:
+        total = self.control + self.interactive + self.batch
+        if total > 1 + 1e-9:
+            raise ValueError(f"shares: expected at most 1 for all classes together, got {total:g}")
+
+
+class ScheduleSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a DIFFUSION engine chooses what shares the next call, which has at most `batch.max` rows.
+
+    `steps`: anew before each call. `waves`: requests that begin together, and stay so to their ends; a wave waits `window_ms` for
+    more of its kind, but no longer than until nobody has come for `stable_ms`.
+    """
+
+    policy: Literal["steps", "waves"] = "steps"
+    shares: Shares = Shares()
+    window_ms: WindowMs = 20.0
+    stable_ms: WindowMs = 5.0
+
+
 class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One stage: `model` is a key of engines/models/registry.py, `directory` holds its weights, `options` are the model's own.
 
-    `slots` is how many requests may be open at once. A model call that takes longer than `hang_limit_s` hangs.
+    `slots` is how many requests may be open at once. A model call that takes longer than `hang_limit_s` hangs. `schedule` is read
+    by DIFFUSION engines only.
     """
 
     stage: str
@@ -42,6 +76,7 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch: BatchSpec = BatchSpec()
     options: dict[str, bool | int | float | str] = {}
     hang_limit_s: float = DEFAULT_HANG_LIMIT_S
+    schedule: ScheduleSpec = ScheduleSpec()
 
     def __post_init__(self) -> None:
         if self.slots < 1:

@@ -156,15 +156,18 @@ class ThreadedEngine(ABC, Generic[S]):
         seat.leaving = True
         self._wake.set()
         if self._is_apart(seat):
-            self._leaving.append((seat, lambda: None))
-            self._release(seat)
-            farewell()
+            self._part(seat, farewell)
         else:
             self._leaving.append((seat, farewell))
 
+    def _part(self, seat: S, farewell: Callable[[], None]) -> None:
+        """At once; its state is closed first thing when the thread is free."""
+        self._leaving.append((seat, lambda: None))
+        self._release(seat)
+        farewell()
+
     def _is_apart(self, seat: S) -> bool:
-        """The thread is busy with other requests. Then one that leaves need not wait for it: nobody's step can reach it any more,
-        and its state is closed first thing when the thread is free."""
+        """The thread is busy with other requests. Then one that leaves need not wait for it: nobody's step can reach it."""
         return bool(self._in_thread) and seat not in self._in_thread
 
     def _release(self, seat: S) -> None:

@@ -63,10 +63,12 @@ class FakeGateway:
         service_class: ServiceClass = ServiceClass.INTERACTIVE,
         pipeline: str = "test",
         connector: str = "inline",
+        deadline_ms: float | None = None,
     ) -> None:
         chosen = parameters if parameters is not None else Activity()
         who = (7, 3, "session", service_class)
-        self.send(Submit(request_id, pipeline, stage, upstreams, *who, chosen, window, window_bytes, wait_ms, connector))
+        limits = (window, window_bytes, wait_ms, connector, deadline_ms)
+        self.send(Submit(request_id, pipeline, stage, upstreams, *who, chosen, *limits))
 
     def push(
         self, request_id: str, *texts: str, stage: str = "echo", source: str = "", final: bool = False, key: str = ""

@@ -1,6 +1,7 @@
 """A worker in the test's own process, on a real Unix socket, with scripted models."""
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -9,17 +10,21 @@ from typing import Any
 from engines.bridges.transcript_prompt import TranscriptPrompt
 from engines.connectors.process import Connectors
 from engines.models import GenerationModel
+from engines.models.diffusion import DiffusionModel
 from engines.models.text import ModelDied
-from engines.parameters import Activity, Generation
+from engines.parameters import Activity, Denoising, Generation
 from engines.pipeline import Edge, ExecutionType, Output, Pipeline, Stage
 from engines.worker.ar import ArEngine
+from engines.worker.diffusion import DiffusionEngine
 from engines.worker.engine import Engine
 from engines.worker.generation import GenerationEngine
 from engines.worker.listening import listener
 from engines.worker.server import Worker
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, StageSpec, WorkerSpec
 from fakes.echoing import EchoingModel
+from fakes.first_come import FirstCome
 from fakes.gateway import FakeGateway
+from fakes.held_steps import HeldSteps
 from fakes.joins import Marked, Pairs
 from fakes.models import ScriptedModel, ScriptedTextModel
 from fakes.remote_payloads import RemotePayloads
@@ -35,6 +40,7 @@ PIPELINE = Pipeline(
         Stage("blobs", ExecutionType.GENERATION, emits="blobs", parameters=Activity),
         Stage("mixed", ExecutionType.GENERATION, emits="echo", parameters=Activity),
         Stage("paired", ExecutionType.GENERATION, emits="echo", parameters=Activity, join=Pairs),
+        Stage("steps", ExecutionType.DIFFUSION, emits="sums", parameters=Denoising),
     ),
     edges=(
         Edge("echo", "writer", TranscriptPrompt),
@@ -54,11 +60,16 @@ class Bench:
         self.socket = folder / "sockets" / "worker"
         self.model = ScriptedModel(asyncio.get_running_loop())
         self.text_model = ScriptedTextModel()
+        self.stepper = HeldSteps(asyncio.get_running_loop())
+        self.steppers: dict[str, DiffusionModel[Any, Any]] = {"steps": self.stepper}
+        self.scheduler = FirstCome()
         self.models: dict[str, GenerationModel[Any]] = {"echo": self.model, "blobs": EchoingModel()}
         """By stage; those that are not named are ScriptedModels."""
         self.batch = BatchSpec()
         self.slots = 8
         self.hang_limit_s = DEFAULT_HANG_LIMIT_S
+        self.ahead_s = 0.0
+        """Of the real clock, as the DIFFUSION engine reads it."""
         self.is_supervised = True
         self.remote = RemotePayloads()
         self.connectors = Connectors(ARENA_BYTES, {self.remote.name: self.remote})
@@ -93,6 +104,7 @@ class Bench:
 
     async def stop(self) -> None:
         self.model.release()
+        self.stepper.release()
         for gateway in self._gateways:
             await gateway.close()
         if self.running is not None:
@@ -114,12 +126,25 @@ class Bench:
             died = True
         return died
 
+    def clock(self) -> float:
+        return time.monotonic() + self.ahead_s
+
     async def _load(self, stage: Stage, spec: StageSpec) -> Engine:
         await self.loading_may_end.wait()
         if stage.name == self.broken:
             raise FileNotFoundError("no weights")
         if stage.execution is ExecutionType.AR:
             return ArEngine(spec.stage, self.text_model, spec.slots, hang_limit_s=self.hang_limit_s)
-        model = self.models.get(spec.stage) or ScriptedModel()
         thread = ThreadPoolExecutor(1, thread_name_prefix=spec.stage)
+        if stage.execution is ExecutionType.DIFFUSION:
+            return DiffusionEngine(
+                spec.stage,
+                self.steppers[spec.stage],
+                self.scheduler,
+                spec.slots,
+                thread,
+                clock=self.clock,
+                hang_limit_s=self.hang_limit_s,
+            )
+        model = self.models.get(spec.stage) or ScriptedModel()
         return GenerationEngine(spec.stage, model, spec.batch, spec.slots, thread, hang_limit_s=self.hang_limit_s)

@@ -1,0 +1,121 @@
+"""What a DIFFUSION engine runs inside its thread."""
+
+import logging
+import time
+from collections.abc import Hashable, Sequence
+from traceback import clear_frames
+from typing import NamedTuple, TypeAlias
+
+from engines.models import Produced
+from engines.models.diffusion import DiffusionModel, Job
+from engines.payloads import Payload
+from engines.worker.foreign import attempt
+
+log = logging.getLogger(__name__)
+
+
+class Standing(NamedTuple):
+    """What a job says of itself between two calls: engines/models/diffusion.py says what each means."""
+
+    key: Hashable
+    rows: int
+    calls_left: int
+    step: int
+    steps: int
+
+
+class Begun(NamedTuple):
+    job: Job
+    standing: Standing
+    run_ms: float
+
+
+class Advanced(NamedTuple):
+    produced: list[Produced]
+    standing: Standing
+
+
+Outcome: TypeAlias = Advanced | Exception
+
+
+class Step(NamedTuple):
+    """One outcome for each job; one that failed is abandoned already. `run_ms` is measured inside the thread."""
+
+    outcomes: list[Outcome]
+    run_ms: float
+
+
+def begin_jobs(model: DiffusionModel[object, Job], inputs: Sequence[tuple[object, Payload]]) -> list[Begun | Exception]:
+    return [_begin(model, state, payload) for state, payload in inputs]
+
+
+def advance(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Step:
+    """When the model raises for several jobs, they go on one by one, so that only the guilty one fails."""
+    started = time.perf_counter()
+    answers = _answers(model, jobs)
+    outcomes = [_settled(model, job, answer) for job, answer in zip(jobs, answers, strict=True)]
+    return Step(outcomes, _ms_since(started))
+
+
+def update_job(model: DiffusionModel[object, Job], job: Job, payload: Payload) -> Standing | Exception:
+    updated = attempt(model.update, job, payload)
+    return updated if isinstance(updated, Exception) else attempt(_standing, job)
+
+
+def abandon(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> None:
+    """Each, whatever the others do."""
+    for job in jobs:
+        error = attempt(model.abandon, job)
+        if isinstance(error, Exception):
+            log.error("abandoning a job failed", exc_info=error)
+
+
+def _begin(model: DiffusionModel[object, Job], state: object, payload: Payload) -> Begun | Exception:
+    started = time.perf_counter()
+    job = attempt(model.begin, state, payload)
+    if isinstance(job, Exception):
+        return job
+    standing = attempt(_standing, job)
+    if not isinstance(standing, Exception) and standing.calls_left == 0:
+        standing = RuntimeError("the job has begun without a call to come")
+    if isinstance(standing, Exception):
+        abandon(model, [job])
+        return standing
+    return Begun(job, standing, _ms_since(started))
+
+
+def _answers(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Sequence[list[Produced] | Exception]:
+    answer = attempt(model.advance, jobs)
+    if isinstance(answer, Exception):
+        # Its traceback would keep what the failed call had allocated, and so fail the jobs after it when that was all the memory.
+        clear_frames(answer.__traceback__)
+        return [_answers(model, [job])[0] for job in jobs] if len(jobs) > 1 else [answer]
+    if len(answer) != len(jobs):
+        return [RuntimeError(f"the model answered for {len(answer)} jobs of {len(jobs)}") for _ in jobs]
+    return answer
+
+
+def _settled(model: DiffusionModel[object, Job], job: Job, answer: list[Produced] | Exception) -> Outcome:
+    outcome = answer if isinstance(answer, Exception) else attempt(_advanced, job, answer)
+    if isinstance(outcome, Exception):
+        abandon(model, [job])
+    return outcome
+
+
+def _advanced(job: Job, produced: list[Produced]) -> Advanced:
+    return Advanced(produced, _standing(job))
+
+
+def _standing(job: Job) -> Standing:
+    """Raises whatever the job raises, and RuntimeError for what cannot be."""
+    standing = Standing(job.key, job.rows, job.calls_left, job.step, job.steps)
+    hash(standing.key)
+    if standing.calls_left < 0 or (standing.calls_left and standing.rows < 1):
+        raise RuntimeError(
+            f"the job has {standing.calls_left} calls left, the next of {standing.rows} rows: expected 0 or more, and at least 1"
+        )
+    return standing
+
+
+def _ms_since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

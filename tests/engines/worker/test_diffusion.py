@@ -1,0 +1,374 @@
+"""The DIFFUSION engine, as a gateway sees it over a real socket. Calls wait for the test, and a scheduler without policy."""
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from engines.chunks import Chunk
+from engines.connectors.contents import Inline
+from engines.messages.to_gateway import Aborted, Emit, ErrorKind, Failed, StageReport, Taken
+from engines.messages.to_worker import Abort
+from engines.models.diffusion import DEADLINE_MS, JOB, PREVIEW, REFUSED, SHED, STEP, STEPS, UPDATE
+from engines.parameters import Denoising
+from engines.payloads import Payload, Scalar
+from fakes.gateway import FakeGateway, payload
+from fakes.worker_bench import Bench
+
+HUNG = "the model hangs: nothing has come from it for 0.05 s"
+
+
+def submit(gateway: FakeGateway, name: str, **options: object) -> None:
+    gateway.submit(name, "steps", parameters=Denoising(), **options)  # pyright: ignore[reportArgumentType]  as `submit` itself
+
+
+def push(gateway: FakeGateway, name: str, text: str = "", *, final: bool = False, **attributes: Scalar) -> None:
+    push_with(gateway, name, attributes, text, final=final)
+
+
+def push_with(gateway: FakeGateway, name: str, attributes: dict[str, Scalar], text: str = "", *, final: bool = False) -> None:
+    """An input of this text (the request's name unless another is given)."""
+    gateway.hand(name, Inline(Payload(text or name, attributes=attributes)), stage="steps", final=final)
+
+
+def order(gateway: FakeGateway, *names: str, **attributes: Scalar) -> None:
+    """One-shot requests."""
+    for name in names:
+        submit(gateway, name)
+        push_with(gateway, name, attributes, final=True)
+
+
+async def told(gateway: FakeGateway, name: str) -> Mapping[str, Scalar]:
+    return payload(await gateway.chunk(name)).attributes
+
+
+async def ends(gateway: FakeGateway, name: str) -> Chunk:
+    """The request has one output; the final chunk comes after it."""
+    output, final = await gateway.chunks(name)
+    assert payload(final) == Payload()
+    return output
+
+
+async def counted(gateway: FakeGateway) -> StageReport:
+    report = await gateway.heard()
+    return next(stage for stage in report.stages if stage.stage == "steps")
+
+
+async def test_a_job_goes_its_steps_and_its_chunks_say_how_far_it_is(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    submit(gateway, "r")
+    push(gateway, "r", steps=3, previews=True)
+    push(gateway, "r", "again", steps=1, final=True)
+    chunks = await gateway.chunks("r")
+    attributes = [payload(chunk).attributes for chunk in chunks]
+    assert attributes[0] == {JOB: 0, STEP: 1, STEPS: 3, PREVIEW: 0}
+    assert [(said.get(JOB), said.get(STEP)) for said in attributes] == [(0, 1), (0, 2), (0, 3), (1, 1), (None, None)]
+    assert [payload(chunk).text for chunk in chunks] == ["r", "r", "r", "again", ""]
+    assert all(chunk.timing.queue_ms >= 0 and chunk.timing.run_ms >= 0 for chunk in chunks)
+    assert [(await gateway.next(Taken)).count for _ in range(2)] == [1, 1]
+    assert bench.stepper.threads == {"steps_0"}
+
+
+async def test_jobs_at_different_steps_share_calls_and_join_at_the_next(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "a", steps=3)
+    assert await bench.stepper.call_begins() == ["a"]
+    order(gateway, "b", "c", steps=2)
+    await gateway.heard()
+    bench.stepper.release()
+    for name in "abc":
+        await ends(gateway, name)
+    assert [sorted(call) for call in bench.stepper.calls] == [["a"], ["a", "b", "c"], ["a", "b", "c"]]
+
+
+async def test_rows_and_keys_part_calls(bench: Bench) -> None:
+    bench.scheduler.most_rows = 4
+    gateway = await bench.gateway()
+    bench.scheduler.held = time.monotonic() + 3600
+    for name, rows, key in (("a", 2, "x"), ("b", 1, "y"), ("c", 2, "x"), ("d", 1, "x")):
+        order(gateway, name, rows=rows, key=key, steps=1)
+    await gateway.heard()
+    bench.scheduler.held = 0.0
+    order(gateway, "e", key="z", steps=1)
+    for name in "abcde":
+        await ends(gateway, name)
+    assert bench.stepper.calls == [["a", "c"], ["b"], ["d"], ["e"]]
+    report = await counted(gateway)
+    assert (report.steps, report.rows, report.items, report.produced, report.shed) == (4, 7, 5, 7, 0)
+    assert set(report.step_ms_by_batch) == {4, 1}
+
+
+async def test_the_scheduler_is_asked_again_when_it_says(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.scheduler.held = time.monotonic() + 0.03
+    order(gateway, "a", steps=1)
+    assert (await ends(gateway, "a")).timing.queue_ms >= 20
+
+
+async def test_a_request_without_credit_stops_and_no_other_does(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    submit(gateway, "slow", window=1)
+    push(gateway, "slow", steps=3, previews=True, final=True)
+    await gateway.chunk("slow")
+    order(gateway, "other", steps=5)
+    await ends(gateway, "other")
+    assert sum("slow" in call for call in bench.stepper.calls) == 1
+    assert bench.scheduler.members == []
+    gateway.grant("slow", 3, stage="steps")
+    assert [payload(chunk).attributes.get(STEP) for chunk in await gateway.chunks("slow")] == [2, 3, None]
+
+
+async def test_who_has_no_credit_at_first_begins_when_it_has(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    submit(gateway, "r", window=0)
+    push(gateway, "r", steps=1, final=True)
+    await gateway.heard()
+    assert bench.stepper.calls == []
+    gateway.grant("r", 2, stage="steps")
+    await ends(gateway, "r")
+
+
+async def test_an_abort_takes_effect_at_the_next_call(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "r", steps=100)
+    await bench.stepper.call_begins()
+    gateway.send(Abort("r"), Abort("r"))
+    await gateway.heard()
+    assert not any(isinstance(message, Aborted) for message in gateway.unread)
+    bench.stepper.release()
+    await gateway.next(Aborted)
+    assert (bench.stepper.calls, bench.stepper.abandoned, bench.stepper.closed) == ([["r"]], ["r"], 1)
+    assert bench.scheduler.members == []
+    assert not any(isinstance(message, Emit) for message in gateway.unread)
+
+
+async def test_who_is_not_in_the_call_leaves_at_once(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "waits", steps=100, key="x")
+    await bench.stepper.call_begins()
+    order(gateway, "runs", steps=1, key="y")
+    await gateway.heard()
+    bench.stepper.let()
+    assert await bench.stepper.call_begins() == ["waits"]
+    gateway.send(Abort("runs"))
+    assert (await gateway.next(Aborted)).request_id == "runs"
+    bench.stepper.release()
+    gateway.send(Abort("waits"))
+    await gateway.next(Aborted)
+    await gateway.idle()
+    assert sorted(bench.stepper.abandoned) == ["runs", "waits"]
+    assert bench.stepper.opened == bench.stepper.closed == 2
+
+
+async def test_what_ends_in_the_call_that_it_is_aborted_in_is_not_abandoned(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "r", steps=1)
+    await bench.stepper.call_begins()
+    gateway.send(Abort("r"))
+    await gateway.heard()
+    bench.stepper.release()
+    await gateway.next(Aborted)
+    assert (bench.stepper.abandoned, bench.stepper.closed) == ([], 1)
+
+
+async def test_a_job_that_fails_costs_no_other(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "gate", steps=2)
+    await bench.stepper.call_begins()
+    order(gateway, "good", "raise", "invalid", "refuse", steps=2)
+    await gateway.heard()
+    bench.stepper.release()
+    alone = (await ends(gateway, "good")).content
+    failures = {failed.request_id: failed for failed in [await gateway.next(Failed) for _ in range(3)]}
+    assert failures["raise"].kind is ErrorKind.ENGINE
+    assert failures["raise"].message == "RuntimeError: told to"
+    assert {failures["invalid"].kind, failures["refuse"].kind} == {ErrorKind.INVALID}
+    await ends(gateway, "gate")
+    await gateway.idle()
+    assert sorted(bench.stepper.abandoned) == ["invalid", "raise"]
+    assert bench.scheduler.members == []
+    order(gateway, "good2", steps=2)
+    assert isinstance(alone, Inline)
+    assert payload(await ends(gateway, "good2")).arrays["sums"] == alone.payload.arrays["sums"]
+
+
+async def test_what_the_model_refuses_at_open_is_invalid(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    gateway.submit("r", "steps", parameters=Denoising(sampler="edm"))
+    assert (await gateway.next(Failed)).message == "sampler: expected 'flow', got 'edm'"
+
+
+async def test_a_one_shot_request_that_cannot_be_done_in_time_is_refused_at_once(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.scheduler.refuses["late"] = "too late by 7 ms"
+    order(gateway, "r", key="late")
+    failed = await gateway.next(Failed)
+    assert (failed.kind, failed.message) == (ErrorKind.OVERLOADED, "too late by 7 ms")
+    await gateway.idle()
+    assert (bench.stepper.calls, bench.stepper.abandoned, bench.stepper.closed) == ([], ["r"], 1)
+    assert (await counted(gateway)).shed == 1
+
+
+async def test_what_is_shed_of_a_request_that_goes_on_is_a_chunk(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    submit(gateway, "r")
+    push(gateway, "r", "first", steps=9, key="slow")
+    await bench.stepper.call_begins()
+    bench.scheduler.sheds["slow"] = "3 calls are left, and time for 1"
+    push(gateway, "r", "second", steps=1)
+    await gateway.heard()
+    bench.stepper.release()
+    assert await told(gateway, "r") == {SHED: "3 calls are left, and time for 1", JOB: 0, STEP: 1, STEPS: 9}
+    assert await told(gateway, "r") == {JOB: 1, STEP: 1, STEPS: 1}
+    gateway.push("r", stage="steps", final=True)
+    assert (await gateway.chunk("r")).final
+    assert bench.stepper.abandoned == ["first"]
+
+
+async def test_deadlines_are_the_inputs_own_or_the_requests_and_count_from_when_it_came(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    submit(gateway, "gate")
+    push(gateway, "gate")
+    await bench.stepper.call_begins()
+    before = time.monotonic()
+    for name in ("own", "request", "none"):
+        submit(gateway, name, deadline_ms=None if name == "none" else 5000.0)
+        push_with(gateway, name, {DEADLINE_MS: 2000} if name == "own" else {})
+    await gateway.heard()
+    after = time.monotonic()
+    bench.stepper.let()
+    await bench.stepper.call_begins()
+    deadlines = [member.deadline for member in bench.scheduler.members[1:]]
+    assert deadlines[2] is None
+    for deadline, allowed_s in zip(deadlines[:2], (2.0, 5.0), strict=True):
+        assert deadline is not None
+        assert before + allowed_s <= deadline <= after + allowed_s
+    assert {member.service_class for member in bench.scheduler.members} == {"interactive"}
+
+
+async def test_what_is_late_before_it_could_begin_is_never_begun(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    submit(gateway, "r")
+    push(gateway, "r", "first", steps=1)
+    await bench.stepper.call_begins()
+    push_with(gateway, "r", {DEADLINE_MS: 1000}, "second")
+    push(gateway, "r", "third", steps=1)
+    await gateway.heard()
+    bench.ahead_s = 2.0
+    bench.stepper.release()
+    assert (await told(gateway, "r"))[JOB] == 0
+    shed = await told(gateway, "r")
+    assert "its deadline had passed" in str(shed[SHED])
+    assert shed[JOB] == 1
+    assert (await told(gateway, "r"))[JOB] == 2
+    assert bench.stepper.calls == [["first"], ["third"]]
+
+
+@pytest.mark.parametrize("deadline_ms", [-1, float("nan"), float("inf"), "soon", True])
+async def test_a_deadline_that_is_none_fails_its_request(bench: Bench, deadline_ms: Scalar) -> None:
+    gateway = await bench.gateway()
+    submit(gateway, "r")
+    push_with(gateway, "r", {DEADLINE_MS: deadline_ms})
+    failed = await gateway.next(Failed)
+    assert failed.kind is ErrorKind.INVALID
+    assert failed.message.startswith("deadline_ms: expected a finite number of milliseconds from 0 on, got ")
+
+
+async def test_updates_are_taken_at_once_and_answered(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    submit(gateway, "r")
+    push(gateway, "r", "old", steps=3)
+    await bench.stepper.call_begins()
+    push_with(gateway, "r", {UPDATE: True}, "new")
+    push_with(gateway, "r", {UPDATE: True}, "refuse")
+    push(gateway, "r", "next", steps=1)
+    await gateway.heard()
+    bench.stepper.release()
+    assert await told(gateway, "r") == {UPDATE: True, JOB: 0, STEP: 1, STEPS: 3}
+    refused = await told(gateway, "r")
+    assert refused == {REFUSED: "text: expected anything else, got 'refuse'", JOB: 0, STEP: 1, STEPS: 3}
+    assert [payload(await gateway.chunk("r")).text for _ in range(2)] == ["new", "next"]
+    assert bench.stepper.calls == [["old"], ["new"], ["new"], ["next"]]
+    push_with(gateway, "r", {UPDATE: True}, "late", final=True)
+    assert await told(gateway, "r") == {REFUSED: "update: expected a job under way, got none"}
+    assert (await gateway.chunk("r")).final
+
+
+async def test_long_jobs_say_how_far_they_are_four_times_a_second(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "r", steps=6)
+    for ahead_s in (0.9, 1.1, 1.2, 1.4, 1.5):
+        await bench.stepper.call_begins()
+        bench.ahead_s = ahead_s
+        bench.stepper.let()
+    await bench.stepper.call_begins()
+    bench.stepper.release()
+    attributes = [payload(chunk).attributes for chunk in await gateway.chunks("r")]
+    assert attributes == [{JOB: 0, STEP: step, STEPS: 6} for step in (2, 4, 6)] + [{}]
+
+
+async def test_times_of_a_jobs_chunks_add_up(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "r", steps=3, previews=True)
+    for ahead_s in (1.0, 1.0, 3.0):
+        await bench.stepper.call_begins()
+        bench.ahead_s = ahead_s
+        bench.stepper.let()
+    timings = [chunk.timing for chunk in (await gateway.chunks("r"))[:3]]
+    seconds = [round((timing.queue_ms + timing.run_ms) / 1000) for timing in timings]
+    assert seconds == [1, 0, 2]
+
+
+async def test_a_call_that_hangs_is_told_to_everybody_and_the_worker_ends(bench: Bench) -> None:
+    bench.hang_limit_s = 0.05
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "stuck")
+    await bench.stepper.call_begins()
+    submit(gateway, "idle")
+    failures = [await gateway.next(Failed) for _ in range(2)]
+    assert {(failed.request_id, failed.kind, failed.message) for failed in failures} == {
+        ("stuck", ErrorKind.ENGINE, HUNG),
+        ("idle", ErrorKind.ENGINE, HUNG),
+    }
+    assert await bench.model_died()
+
+
+async def test_slots_free_with_the_final_chunk(bench: Bench) -> None:
+    bench.slots = 1
+    gateway = await bench.gateway()
+    order(gateway, "a", steps=2)
+    await ends(gateway, "a")
+    order(gateway, "b", steps=1)
+    await ends(gateway, "b")
+    assert bench.stepper.opened == bench.stepper.closed == 2
+
+
+async def test_a_request_without_input_ends(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    submit(gateway, "r")
+    gateway.push("r", stage="steps", final=True)
+    assert (await gateway.chunk("r")).final
+
+
+async def test_what_waits_is_counted(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "runs")
+    await bench.stepper.call_begins()
+    submit(gateway, "waits")
+    push(gateway, "waits")
+    push(gateway, "waits")
+    report = await counted(gateway)
+    assert (report.active, report.queued) == (2, 3)
