@@ -26,7 +26,7 @@ from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.site import Carrier
 from engines.weights.manifest import MANIFEST
-from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, ScheduleSpec
 
 SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
@@ -51,7 +51,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     none. `options` are the model's own: engines/models/options.py.
 
     `slots` is how many requests may be open at once. A call of the model that takes longer than `hang_limit_s` counts as hung.
-    `when_missing: skip` runs the rest without this stage.
+    `when_missing: skip` runs the rest without this stage. Only a DIFFUSION stage has a `schedule`, and of `batch` the rows.
     """
 
     model: str
@@ -62,6 +62,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     options: dict[str, bool | int | float | str] = {}
     hang_limit_s: Seconds = DEFAULT_HANG_LIMIT_S
     when_missing: Literal["refuse", "skip"] = "refuse"
+    schedule: ScheduleSpec | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.weights and self.directory:
@@ -132,10 +133,11 @@ def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine 
         secret_file=secret_file(file, sections.get("secret_file"), workers),
         between_hosts=_carrier(file, sections.get("between_hosts", Carrier.TCP)),
     )
-    _check_stages(file, settings)
+    executions = {stage.name: stage.execution for stage in settings.record().stages}
+    _check_stages(file, settings, executions)
     settings = msgspec.structs.replace(
         settings,
-        stages={name: _completed(file, name, stage) for name, stage in settings.stages.items()},
+        stages={name: _completed(file, name, stage, executions[name]) for name, stage in settings.stages.items()},
         workers={name: with_device(worker, machine) for name, worker in settings.workers.items()},
     )
     _check_workers(file, settings)
@@ -193,8 +195,7 @@ def _carrier(file: Path, value: object) -> Carrier:
     return Carrier(value)
 
 
-def _check_stages(file: Path, settings: GraphSettings) -> None:
-    executions = {stage.name: stage.execution for stage in settings.record().stages}
+def _check_stages(file: Path, settings: GraphSettings, executions: Mapping[str, ExecutionType]) -> None:
     if not settings.stages:
         raise WrongValue(file, "stages", f"at least one of {', '.join(executions)}", "none")
     for name, stage in settings.stages.items():
@@ -206,6 +207,7 @@ def _check_stages(file: Path, settings: GraphSettings) -> None:
         if stage.batch.max > MOST_AT_ONCE:
             raise WrongValue(file, f"stages.{name}.batch.max", f"int <= {MOST_AT_ONCE}", shown(stage.batch.max))
         _check_options(file, name, stage)
+        _check_schedule(file, name, stage, executions[name])
         if stage.weights:
             _one_of(file, f"stages.{name}.weights", stage.weights, (known.name for known in MANIFEST))
 
@@ -217,13 +219,28 @@ def _check_options(file: Path, name: str, stage: StageSettings) -> None:
             raise WrongValue(file, f"stages.{name}.options.{option}", "a finite number", shown(value))
 
 
-def _completed(file: Path, name: str, stage: StageSettings) -> StageSettings:
-    """With every option that its model has, and with `directory` as an absolute path."""
+def _check_schedule(file: Path, name: str, stage: StageSettings, execution: ExecutionType) -> None:
+    if execution is not ExecutionType.DIFFUSION:
+        if stage.schedule is not msgspec.UNSET:
+            raise WrongValue(
+                file, f"stages.{name}.schedule", "only DIFFUSION stages to have one", f"it for one of type {execution}"
+            )
+    elif stage.batch.min > 1 or stage.batch.max_wait_ms > 0:
+        key = "min" if stage.batch.min > 1 else "max_wait_ms"
+        expected = "none in a DIFFUSION stage, which waits as its `schedule` says"
+        raise WrongValue(file, f"stages.{name}.batch.{key}", expected, shown(msgspec.structs.asdict(stage.batch)[key]))
+
+
+def _completed(file: Path, name: str, stage: StageSettings, execution: ExecutionType) -> StageSettings:
+    """With every option that its model has, with its schedule, and with `directory` as an absolute path."""
     directory = stage.directory and str(named_path(file, f"stages.{name}.directory", stage.directory).resolve())
     options = stage.options
     if family := _family(stage):
         options = msgspec.structs.asdict(record(file, f"stages.{name}.options", options, family.options))
-    return msgspec.structs.replace(stage, directory=directory, options=options)
+    schedule = stage.schedule
+    if schedule is msgspec.UNSET and execution is ExecutionType.DIFFUSION:
+        schedule = ScheduleSpec()
+    return msgspec.structs.replace(stage, directory=directory, options=options, schedule=schedule)
 
 
 def _family(stage: StageSettings) -> Family | None:

@@ -1,9 +1,11 @@
 """What the workers of a deployment are told: one spec for each process."""
 
+import msgspec
+
 from engines.deployment import Chunking, GraphSettings, StageSettings
 from engines.launching.worker_settings import WorkerSettings, process_names
 from engines.logs import LogStyle
-from engines.worker.spec import StageSpec, WorkerSpec
+from engines.worker.spec import ScheduleSpec, StageSpec, WorkerSpec
 
 
 def worker_specs(settings: GraphSettings, logs: LogStyle) -> list[WorkerSpec]:
@@ -42,5 +44,5 @@ def _stage_spec(name: str, stage: StageSettings) -> StageSpec:
         batch=stage.batch,
         options=stage.options,
         hang_limit_s=stage.hang_limit_s,
-        schedule=stage.schedule,
+        schedule=ScheduleSpec() if stage.schedule is msgspec.UNSET else stage.schedule,
     )

@@ -79,8 +79,8 @@ class Aborted(msgspec.Struct, frozen=True, tag="aborted"):
 
 
 class StageReport(msgspec.Struct, frozen=True):
-    """Counters since start: `steps` model calls, with `rows` in them, `items` inputs worked on, `shed` those that were not, because
-    their deadline could not be met, `emitted` chunks. `units` is what the stage counts in (`tokens`, `frames`, `windows`,
+    """Counters since start: `steps` model calls, with `rows` in them, `items` inputs worked on, `shed` those that were not, or not
+    to their end, because there was no time, `emitted` chunks. `units` is what the stage counts in (`tokens`, `frames`, `windows`,
     `utterances`, `pictures`) and `produced` how many of them."""
 
     stage: str

@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from engines.configuration import ConfigurationError
@@ -13,6 +14,7 @@ from engines.launching.worker_specs import worker_specs
 from engines.logs import LogStyle
 from engines.messages.to_worker import ServiceClass
 from engines.weights import WeightsError, WeightsMissing
+from engines.worker.spec import ScheduleSpec, Shares
 
 FILE = Path("d.yaml")
 GOOD: dict[str, dict[str, dict[str, object]]] = {
@@ -38,6 +40,16 @@ def parsed(change: tuple[str, ...] = (), value: object = None, file: Path = FILE
         else:
             here[change[-1]] = value
     return graph_settings(file, sections)
+
+
+def counting(**settings: object) -> GraphSettings:
+    """A deployment of one DIFFUSION stage."""
+    sections: dict[str, object] = {
+        "pipeline": "fakes.step_counter:COUNTERS",
+        "workers": {"one": {"stages": ["counter"]}},
+        "stages": {"counter": {"model": "fakes.step_counter:StepCounter", "directory": ".", **settings}},
+    }
+    return graph_settings(FILE, sections)
 
 
 def alone(stage: str, settings: dict[str, object]) -> GraphSettings:
@@ -158,6 +170,54 @@ def test_what_is_wrong_is_named(path: tuple[str, ...], value: object, message: s
         parsed(path, value)
     assert str(wrong.value).startswith("d.yaml: ")
     assert message in str(wrong.value)
+
+
+def test_only_a_diffusion_stage_has_a_schedule_and_its_worker_gets_it() -> None:
+    settings = counting(schedule={"policy": "waves", "shares": {"batch": 0.2}, "window_ms": 7}, batch={"max": 4})
+    (spec,) = worker_specs(settings, LogStyle())
+    shares = Shares(control=0.5, interactive=0.3, batch=0.2)
+    assert spec.stages[0].schedule == ScheduleSpec(policy="waves", shares=shares, window_ms=7.0, stable_ms=5.0)
+    assert spec.stages[0].batch.max == 4
+    assert msgspec.to_builtins(counting())["stages"]["counter"]["schedule"] == {
+        "policy": "steps",
+        "shares": {"control": 0.5, "interactive": 0.3, "batch": 0.15},
+        "window_ms": 20.0,
+        "stable_ms": 5.0,
+    }
+    assert "schedule" not in msgspec.to_builtins(parsed())["stages"]["ear"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"schedule": {"policy": "fifo"}}, "schedule.policy: expected one of steps, waves, got 'fifo'"),
+        (
+            {"schedule": {"polcy": "steps"}},
+            "schedule.polcy: expected one of policy, shares, window_ms, stable_ms, got an unknown key",
+        ),
+        (
+            {"schedule": {"shares": {"robots": 1}}},
+            "schedule.shares.robots: expected one of control, interactive, batch, got an unk",
+        ),
+        ({"schedule": {"shares": {"batch": 0}}}, "schedule.shares.batch: expected float > 0.0, got 0"),
+        ({"schedule": {"shares": {"batch": 0.5}}}, "schedule.shares: expected at most 1 for all classes together, got 1.3"),
+        ({"schedule": {"shares": {"batch": float("nan")}}}, "schedule.shares.batch: expected float > 0.0, got nan"),
+        ({"schedule": {"window_ms": -1}}, "schedule.window_ms: expected float >= 0.0, got -1"),
+        ({"schedule": {"stable_ms": 1e9}}, "schedule.stable_ms: expected float <= 60000.0, got 1000000000.0"),
+        ({"schedule": ["steps"]}, "schedule: expected a mapping, got ['steps']"),
+        ({"batch": {"min": 2}}, "batch.min: expected none in a DIFFUSION stage, which waits as its `schedule` says, got 2"),
+        ({"batch": {"max_wait_ms": 5}}, "batch.max_wait_ms: expected none in a DIFFUSION stage"),
+    ],
+)
+def test_what_is_wrong_with_a_schedule_is_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        counting(**settings)
+    assert f"d.yaml: stages.counter.{message}" in str(wrong.value)
+
+
+def test_a_schedule_of_another_type_of_stage_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"ear\.schedule: expected only DIFFUSION stages to have one, got it for one"):
+        parsed(("stages", "ear", "schedule"), {"policy": "steps"})
 
 
 def test_edges_are_chunked_unless_the_operator_wants_them_whole() -> None:
