@@ -16,6 +16,8 @@ def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, .
     match event:
         case events.Opened() | events.Reopened() | events.Resumed() | events.Configured() | events.Expiring():
             return ()
+        case events.Recognised() | events.AnswerForgone():
+            return ()
         case events.SessionError(code, message):
             return (wire.Error(error=ErrorBody(message=message, type="server_error", code=code)),)
         case (

@@ -8,7 +8,7 @@ from sessions.voice.answer_timing import SpokenTurn
 from sessions.voice.answers import Answers
 from sessions.voice.commands import CommandRefused, CreateResponse
 from sessions.voice.dispute import Dispute
-from sessions.voice.events import SessionError
+from sessions.voice.events import AnswerForgone, SessionError
 from sessions.voice.items import OutputAudio, OutputText
 from sessions.voice.playout import Heard
 from sessions.voice.recognition import Transcript
@@ -49,9 +49,11 @@ class DueAnswers:
     def waiting(self) -> bool:
         return self._due is not None
 
-    def forget(self) -> None:
-        """None is to follow the turns until now."""
+    def forget(self) -> bool:
+        """None is to follow the turns until now. False: none was to."""
+        was_owed = (self._due or self._overtaken) is not None
         self._due = self._answered = self._overtaken = None
+        return was_owed
 
     def forget_overtaken(self) -> None:
         """Whoever ended the turn in progress knows what is to follow."""
@@ -116,7 +118,7 @@ class DueAnswers:
         except CommandRefused as refused:
             if head_start is not None:
                 head_start.drop()
-            await self._state.emit(SessionError(refused.code, refused.message))
+            await self._state.emit(SessionError(refused.code, refused.message), AnswerForgone())
             return
         ended.answer, ended.before = self._answers.live(), None
         self._answered = ended

@@ -66,9 +66,12 @@ class IdleTimeout(msgspec.Struct, frozen=True):
     audio_end_ms: int
 
 
-class AudioCommitted(msgspec.Struct, frozen=True):
+class AudioCommitted(msgspec.Struct, frozen=True, tag=True):
+    """`answer_follows`: nobody needs to ask for it."""
+
     item_id: str
     previous_item_id: str | None
+    answer_follows: bool = False
 
 
 class AudioCleared(msgspec.Struct, frozen=True):
@@ -104,6 +107,18 @@ class TranscriptCompleted(msgspec.Struct, frozen=True, tag=True):
     content_index: int
     transcript: str
     audio_seconds: float
+
+
+class Recognised(msgspec.Struct, frozen=True, tag=True):
+    """In place of TranscriptCompleted where the client wants none. Not told to it, but written down."""
+
+    item_id: str
+    transcript: str
+    audio_seconds: float
+
+
+class AnswerForgone(msgspec.Struct, frozen=True, tag=True):
+    """None follows what the user has said until now. Not told to the client, but written down."""
 
 
 class TranscriptFailed(msgspec.Struct, frozen=True, tag=True):
@@ -258,6 +273,8 @@ Event: TypeAlias = (
     | ItemRetrieved
     | ItemTruncated
     | TranscriptCompleted
+    | Recognised
+    | AnswerForgone
     | TranscriptFailed
     | ResponseCreated
     | OutputItemAdded

@@ -9,11 +9,14 @@ from sessions.voice import events
 
 Note: TypeAlias = (
     events.Configured
+    | events.AudioCommitted
     | events.ItemAdded
     | events.ItemDone
     | events.ItemDeleted
     | events.ItemTruncated
     | events.TranscriptCompleted
+    | events.Recognised
+    | events.AnswerForgone
     | events.TranscriptFailed
     | events.ResponseCreated
     | events.OutputItemAdded

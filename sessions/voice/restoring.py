@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sessions.voice.conversation import Entry
+from sessions.voice.conversation import Entry, text_of
 from sessions.voice.events import (
     Configured,
     Event,
@@ -12,6 +12,7 @@ from sessions.voice.events import (
     ItemDeleted,
     ItemDone,
     ItemTruncated,
+    Recognised,
     ResponseCreated,
     TranscriptCompleted,
     TranscriptFailed,
@@ -24,10 +25,16 @@ from sessions.voice.unfinished import UnfinishedAnswers
 LOST = "the server that was listening is gone"
 
 
+class Due(msgspec.Struct, frozen=True):
+    """An answer that the user was to get. `words_lost`: nobody knows what it is to answer."""
+
+    words_lost: bool
+
+
 class Restored:
-    """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, `unfinished`, `spoken`; and `events`, which tell
-    what has ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `usage`
-    is what was used there."""
+    """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, and what is `unfinished`; and `events`, which tell
+    what has ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `due` is
+    what begins when somebody is there to hear it; `usage` what was used there."""
 
     def __init__(self, snapshot: VoiceSnapshot, notes: list[Note], usage: Mapping[str, float]) -> None:
         self.config = snapshot.config
@@ -36,17 +43,16 @@ class Restored:
         self.usage = usage
         self.entries = list(snapshot.entries)
         self.events: list[Event] = []
-        unfinished = UnfinishedAnswers(snapshot.unfinished, snapshot.spoken)
+        self.unfinished = UnfinishedAnswers(snapshot.unfinished, snapshot.spoken, snapshot.owed)
         for note in notes:
-            unfinished.told(note)
+            self.unfinished.told(note)
             self._apply(note)
-        self.unfinished = unfinished.answers
-        self.spoken = unfinished.spoken
-        for answer in self.unfinished:
+        for answer in self.unfinished.answers:
             for event in answer.closing():
                 self._end(event)
         self.entries = [entry for entry in self.entries if entry.written.status != "in_progress"]
         self._give_up_words()
+        self.due = self._due()
 
     def _end(self, event: Event) -> None:
         if isinstance(event, ItemDone):
@@ -67,7 +73,7 @@ class Restored:
             case ItemTruncated(item_id, _, heard_ms):
                 if (entry := self._find(item_id)) is not None:
                     entry.heard_ms, entry.source = heard_ms, "truncated"
-            case TranscriptCompleted(item_id, _, transcript, seconds):
+            case TranscriptCompleted(item_id, _, transcript, seconds) | Recognised(item_id, transcript, seconds):
                 self._heard(item_id, transcript, round(seconds * 1000))
             case TranscriptFailed(item_id):
                 self._heard(item_id, "", 0)
@@ -96,6 +102,10 @@ class Restored:
             if any(isinstance(part, InputAudio) and part.transcript is None for part in entry.written.parts):
                 self._heard(entry.written.id, "", 0)
                 self.events.append(TranscriptFailed(entry.written.id, 0, LOST))
+
+    def _due(self) -> Due | None:
+        turns = [entry.written for entry in self.entries if entry.written.id in self.unfinished.owed.turns]
+        return Due(words_lost=not text_of(turns[-1])) if turns else None
 
     def _find(self, item_id: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.written.id == item_id), None)

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from engines.requests import Graph
+from engines.messages.to_gateway import ErrorKind
+from engines.requests import Graph, RequestFailed
 from sessions.store.records import Entry
 from sessions.usage import UsageMeter
 from sessions.voice.answer_plan import speaking_output
@@ -34,6 +35,7 @@ from sessions.voice.config import VoiceConfig
 from sessions.voice.conversation import Conversation, Sound
 from sessions.voice.event_queue import GROUP
 from sessions.voice.events import (
+    AnswerForgone,
     AudioDelta,
     Configured,
     Event,
@@ -46,10 +48,11 @@ from sessions.voice.events import (
     PlaybackCleared,
     Reopened,
     Resumed,
+    SessionError,
 )
 from sessions.voice.items import PARTS_OF_ROLE, InputAudio, Item, kind_of
-from sessions.voice.playout import Player, Playout
-from sessions.voice.restoring import Restored
+from sessions.voice.playout import Heard, Player, Playout
+from sessions.voice.restoring import LOST, Due, Restored
 from sessions.voice.settings import VoiceSettings
 from sessions.voice.snapshot import VoiceSnapshot
 from sessions.voice.spoken_input import SpokenInput
@@ -87,12 +90,14 @@ class VoiceSession:
         self._conversation = Conversation(settings.maximum_items)
         self._beginning: tuple[Event, ...] = (Opened(config),)
         self._silenced: str | None = None
+        self._due: Due | None = None
         if restored is not None:
             self._state.epoch = restored.epoch
             self._state.usage = UsageMeter(restored.usage)
             self._conversation.restore(restored.entries)
             self._beginning = tuple(restored.events)
-            self._silenced = restored.spoken
+            self._silenced = restored.unfinished.spoken
+            self._due = restored.due
         spoken_items = SpokenItems(self._state, self._conversation)
         self._answers = Answers(self._state, self._conversation, spoken_items)
         self._input = SpokenInput(self._state, spoken_items, self._answers)
@@ -170,12 +175,18 @@ class VoiceSession:
 
     def give_up(self) -> None:
         """Nobody hears what is being said. It stops, and the conversation remembers what was heard of it."""
-        self._input.forget_answer()
-        self._state.spawn(self._answers.cut(self._answers.abandon()))
+        self._state.spawn(self._forgo(self._answers.abandon(), was_owed=self._input.forget_answer()))
+
+    async def _forgo(self, cleared: tuple[Heard, ...], *, was_owed: bool) -> None:
+        if was_owed:
+            await self._state.emit(AnswerForgone())
+        await self._answers.cut(cleared)
 
     async def fall_silent(self) -> None:
-        """`give_up`; returns when all has been emitted about what was being said."""
-        self.give_up()
+        """As `give_up`, but an answer that has not begun is owed on: whoever goes on with the session begins it. Returns when all
+        has been emitted about what was being said."""
+        self._input.forget_answer()
+        self._state.spawn(self._answers.cut(self._answers.abandon()))
         await self._answers.closed()
         await self._input.settled()
 
@@ -198,6 +209,17 @@ class VoiceSession:
         if self._silenced is not None and play is not None:
             self._state.spawn(self._state.emit(PlaybackCleared(self._silenced)))  # another node played it, or had done so
             self._silenced = None
+        due, self._due = self._due, None
+        if due is not None:
+            self._state.spawn(self._answer(due))
+
+    async def _answer(self, due: Due) -> None:
+        """What another node was to answer, and had not begun to."""
+        unheard = RequestFailed(ErrorKind.REPLICA_LOST, "asr", LOST) if due.words_lost else None
+        try:
+            await self._answers.create(CreateResponse(), None, unheard)
+        except CommandRefused as refused:
+            await self._state.emit(SessionError(refused.code, refused.message), AnswerForgone())
 
     def _client_plays(self, before: Playout) -> Playout:
         return before if isinstance(before, ClientPlayout) else ClientPlayout(self._state.clock)
@@ -216,6 +238,7 @@ class VoiceSession:
             epoch=self._state.epoch,
             unfinished=told.answers,
             spoken=told.spoken,
+            owed=told.owed,
             wire=wire,
         )
 

@@ -254,7 +254,7 @@ class VoiceSessions:
         )
         teller = self._edge(hold.session_id, config, b"" if restored is None else restored.wire)
         teller.begin(hold.fence.number, moved_at)
-        unfinished = UnfinishedAnswers() if restored is None else UnfinishedAnswers(restored.unfinished, restored.spoken)
+        unfinished = UnfinishedAnswers() if restored is None else restored.unfinished
         outgoing = Outgoing(session, hold, teller, self._ownership, self._snapshots, unfinished, moved_at)
         results = ClientResults(self._clock, None if restored is None else partial(self._ownership.store.result, hold.session_id))
         running = Running(session, hold, outgoing, results, self._ownership, self._snapshots, self._billing, self._wall_clock)

@@ -62,9 +62,9 @@ class SpokenInput:
         """The user may be speaking, or an answer is due to them."""
         return self._flow.in_turn
 
-    def forget_answer(self) -> None:
-        """None is to follow what the user has said until now."""
-        self._flow.forget_answer()
+    def forget_answer(self) -> bool:
+        """None is to follow what the user has said until now. False: none was to."""
+        return self._flow.forget_answer()
 
     async def settled(self) -> None:
         """Returns when the words of what was said are known."""

@@ -6,7 +6,7 @@ import msgspec
 
 from engines.requests import RequestFailed
 from sessions.voice.conversation import Conversation
-from sessions.voice.events import AudioCommitted, ItemAdded, ItemDone, TranscriptCompleted, TranscriptFailed
+from sessions.voice.events import AudioCommitted, ItemAdded, ItemDone, Recognised, TranscriptCompleted, TranscriptFailed
 from sessions.voice.items import InputAudio, Item
 from sessions.voice.recognition import Recogniser, Transcript
 from sessions.voice.state import VoiceState
@@ -22,14 +22,17 @@ class SpokenItems:
         """Before the client is told the id of what will be committed."""
         self._conversation.announce(item_id)
 
-    async def commit(self, item_id: str, duration_ms: int, recogniser: Recogniser) -> asyncio.Task[Transcript | RequestFailed]:
+    async def commit(
+        self, item_id: str, duration_ms: int, recogniser: Recogniser, *, answer_follows: bool = False
+    ) -> asyncio.Task[Transcript | RequestFailed]:
         """Adds the item at once; the task ends when its transcript stands in the conversation."""
         item = Item(id=item_id, role="user", status="completed", parts=(InputAudio(None, duration_ms),))
         previous = self._conversation.add(item)
         transcribing = self._state.spawn(self._transcribe(item, recogniser))
         self._pending.add(transcribing)
         transcribing.add_done_callback(self._pending.discard)
-        await self._state.emit(AudioCommitted(item_id, previous), ItemAdded(item, previous), ItemDone(item, previous))
+        committed = AudioCommitted(item_id, previous, answer_follows)
+        await self._state.emit(committed, ItemAdded(item, previous), ItemDone(item, previous))
         return transcribing
 
     async def settled(self) -> None:
@@ -47,4 +50,6 @@ class SpokenItems:
         self._conversation.replace(heard)
         if self._state.config.transcribe_input:
             await self._state.emit(TranscriptCompleted(item.id, 0, outcome.text, outcome.audio_seconds))
+        else:
+            await self._state.emit(Recognised(item.id, outcome.text, outcome.audio_seconds))
         return outcome

@@ -83,9 +83,9 @@ class TurnFlow:
             return ()
         return (SpeechStopped(turn.item_id, until // SAMPLES_PER_MS),)
 
-    def forget_answer(self) -> None:
-        """None is to follow the turns until now."""
-        self._due.forget()
+    def forget_answer(self) -> bool:
+        """None is to follow the turns until now. False: none was to."""
+        return self._due.forget()
 
     def listening_lost(self) -> None:
         """No more is heard for now."""
@@ -256,9 +256,10 @@ class TurnFlow:
         ended_at = decided_at if arrived_at is None else arrived_at
         await self._state.emit(SpeechStopped(turn.item_id, event.speech_end_ms))
         duration_ms = event.speech_end_ms - event.start_ms
-        transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser)
         detection = self._state.config.turn_detection
-        if detection is not None and detection.create_response:
+        answer_follows = detection is not None and detection.create_response
+        transcribing = await self._spoken_items.commit(turn.item_id, duration_ms, recogniser, answer_follows=answer_follows)
+        if answer_follows:
             self._due.owe(EndedTurn(turn, transcribing, ended_at, decided_at))
         else:
             turn.forget_head_start()

@@ -1,4 +1,4 @@
-"""Answers that have been told to begin and not to end, and how they are ended when who gave them is gone."""
+"""Answers that have been told to begin and not to end, and how they are ended when who gave them is gone; and what is owed."""
 
 from collections.abc import Iterator
 
@@ -19,6 +19,7 @@ from sessions.voice.events import (
     TextDone,
 )
 from sessions.voice.items import Item, OutputAudio, OutputText
+from sessions.voice.owed import Owed
 
 
 class Unfinished(msgspec.Struct):
@@ -56,17 +57,20 @@ class Unfinished(msgspec.Struct):
 
 
 class UnfinishedAnswers:
-    """Of one session, by what has been told. `spoken`: id of the newest answer with sound, which may outlast its end."""
+    """Of one session, by what has been told. `spoken`: id of the newest answer with sound, which may outlast its end. `owed` is
+    what has yet to begin."""
 
-    def __init__(self, answers: tuple[Unfinished, ...] = (), spoken: str | None = None) -> None:
+    def __init__(self, answers: tuple[Unfinished, ...] = (), spoken: str | None = None, owed: Owed | None = None) -> None:
         self._answers = {answer.response.id: answer for answer in answers}
         self.spoken = spoken
+        self.owed = owed or Owed()
 
     @property
     def answers(self) -> tuple[Unfinished, ...]:
         return tuple(self._answers.values())
 
     def told(self, event: Event) -> None:
+        self.owed.told(event)
         match event:
             case ResponseCreated(response):
                 self._answers[response.id] = Unfinished(response)

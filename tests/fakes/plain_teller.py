@@ -17,7 +17,7 @@ class PlainTeller:
         self._seq = self._seq if seq is None else seq
 
     def write(self, event: events.Event, bearer: Bearer | None) -> tuple[Said, ...]:
-        if isinstance(event, events.Resumed | events.Reopened):
+        if isinstance(event, events.Resumed | events.Reopened | events.Recognised | events.AnswerForgone):
             return ()
         self._seq += 1
         text = type(event).__name__.encode()

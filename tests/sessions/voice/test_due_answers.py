@@ -12,7 +12,7 @@ from fakes.voice_client import UNGUARDED, VoiceClient, config, settle, talking
 from sessions.voice.answers import Answers
 from sessions.voice.commands import CancelResponse, CreateResponse
 from sessions.voice.config import SemanticVad, ServerVad
-from sessions.voice.events import ResponseCreated, ResponseDone, SpeechStarted, SpeechStopped
+from sessions.voice.events import AnswerForgone, ResponseCreated, ResponseDone, SpeechStarted, SpeechStopped
 from sessions.voice.playout import Heard
 from sessions.voice.settings import VoiceSettings
 
@@ -126,3 +126,23 @@ async def test_who_speaks_on_while_another_answer_is_being_stopped_is_answered_o
         assert client.of(ResponseCreated) == []
         await client.say(0, 960)
         assert len(client.of(ResponseCreated)) == 1
+
+
+async def test_an_answer_that_will_not_begin_is_told_to_be_none() -> None:
+    """Nobody came back to hear it; or it was refused, as another one was being given."""
+    graph = FakeGraph()
+    transcript = graph.hold("transcript")
+    detection = ServerVad(interrupt_response=False, silence_ms=200)
+    async with talking(graph, NO_HEAD_START, config(detection), FakePlayout()) as client:
+        client.session.give_up()
+        await settle()
+        assert client.of(AnswerForgone) == []
+        await client.say(960, 400)
+        client.session.give_up()
+        await client.until(AnswerForgone)
+        await client.say(960, 400)
+        graph.hold("text")
+        await client.send(CreateResponse(input=()))
+        transcript.release()
+        await client.until(AnswerForgone)
+        graph.hold("text").release()

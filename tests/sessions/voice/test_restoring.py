@@ -9,6 +9,8 @@ from fakes.voice_client import config
 from sessions.retention.snapshots import NotRestorable
 from sessions.voice.conversation import Entry
 from sessions.voice.events import (
+    AnswerForgone,
+    AudioCommitted,
     AudioDone,
     Configured,
     ItemAdded,
@@ -18,6 +20,7 @@ from sessions.voice.events import (
     OutputItemDone,
     PartAdded,
     PartDone,
+    Recognised,
     Response,
     ResponseCreated,
     ResponseDone,
@@ -28,7 +31,7 @@ from sessions.voice.events import (
 )
 from sessions.voice.items import InputAudio, InputText, Item, OutputAudio
 from sessions.voice.notes import Note, decoded, encoded
-from sessions.voice.restoring import Restored
+from sessions.voice.restoring import Due, Restored
 from sessions.voice.snapshot import VoiceSnapshot, pack, unpack
 from sessions.voice.spoken import Spoken
 from sessions.voice.unfinished import UnfinishedAnswers
@@ -121,7 +124,7 @@ def test_what_was_told_of_an_answer_is_what_its_item_holds() -> None:
     made = restored(ItemAdded(HELLO, None), *BEGUN)
     assert [entry.item.status for entry in made.entries] == ["completed", "incomplete"]
     assert made.entries[1].item.parts == (OutputAudio("Hi ", 0),)
-    again = UnfinishedAnswers(made.unfinished)
+    again = UnfinishedAnswers(made.unfinished.answers)
     for event in made.events:
         again.told(event)
     assert again.answers == ()
@@ -130,5 +133,45 @@ def test_what_was_told_of_an_answer_is_what_its_item_holds() -> None:
 def test_what_may_still_have_been_played_is_known_after_its_end_too() -> None:
     done = ResponseDone(msgspec.structs.replace(RESPONSE, status="completed"))
     written = msgspec.structs.replace(RESPONSE, id="resp_2", modality="text")
-    assert restored(ResponseCreated(RESPONSE), done, ResponseCreated(written)).spoken == "resp_1"
-    assert restored(snapshot=msgspec.structs.replace(EMPTY, spoken="resp_0")).spoken == "resp_0"
+    assert restored(ResponseCreated(RESPONSE), done, ResponseCreated(written)).unfinished.spoken == "resp_1"
+    assert restored(snapshot=msgspec.structs.replace(EMPTY, spoken="resp_0")).unfinished.spoken == "resp_0"
+
+
+SAID: tuple[Note, ...] = (AudioCommitted("item_2", None, True), ItemAdded(HEARD, None))
+MORE: tuple[Note, ...] = (
+    AudioCommitted("item_4", "item_2", True),
+    ItemAdded(msgspec.structs.replace(HEARD, id="item_4"), "item_2"),
+)
+UNDERSTOOD = TranscriptCompleted("item_2", 0, "And you?", 0.7)
+OUT_OF_BAND = msgspec.structs.replace(RESPONSE, conversation="none")
+DUE, UNKNOWABLE = Due(words_lost=False), Due(words_lost=True)
+
+
+@pytest.mark.parametrize(
+    ("notes", "due"),
+    [
+        (SAID, UNKNOWABLE),
+        ((*SAID, UNDERSTOOD), DUE),
+        ((*SAID, Recognised("item_2", "And you?", 0.7)), DUE),
+        ((*SAID, TranscriptFailed("item_2", 0, "scripted")), UNKNOWABLE),
+        ((*SAID, UNDERSTOOD, ResponseCreated(OUT_OF_BAND)), DUE),
+        ((*SAID, UNDERSTOOD, *MORE), UNKNOWABLE),
+        ((*SAID, UNDERSTOOD, *MORE, TranscriptCompleted("item_4", 0, "", 0.7)), DUE),
+        ((*SAID, TranscriptCompleted("item_2", 0, "", 0.7)), None),
+        ((*SAID, Recognised("item_2", "", 0.7)), None),
+        ((*SAID, UNDERSTOOD, ResponseCreated(RESPONSE)), None),
+        ((*SAID, UNDERSTOOD, AnswerForgone()), None),
+        ((*SAID, UNDERSTOOD, ItemDeleted("item_2")), None),
+        ((*SAID, UNDERSTOOD, AudioCommitted("item_5", "item_2")), None),
+        ((AudioCommitted("item_2", None), ItemAdded(HEARD, None), UNDERSTOOD), None),
+    ],
+)
+@pytest.mark.parametrize("rests", [False, True])
+def test_what_is_to_be_answered_and_has_not_begun_is_known(notes: tuple[Note, ...], due: Due | None, rests: bool) -> None:
+    """`rests`: a snapshot was taken in the middle."""
+    whole = restored(*notes)
+    if rests:
+        half = restored(*notes[:3])
+        kept = msgspec.structs.replace(EMPTY, entries=tuple(half.entries), owed=half.unfinished.owed)
+        whole = restored(*notes[3:], snapshot=unpack(pack(kept)))
+    assert whole.due == due
