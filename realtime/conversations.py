@@ -12,7 +12,7 @@ from sessions.admission.node import Node
 from sessions.billing import Billing
 from sessions.retention.ownership import Ownership
 from sessions.retention.settings import SessionLimits
-from sessions.retention.snapshots import Snapshots
+from sessions.retention.snapshots import Binding, Origin, Snapshots
 from sessions.store.interface import Store
 from sessions.voice.sessions import VoiceSessions
 from sessions.voice.settings import VoiceSettings
@@ -35,9 +35,10 @@ def conversations_of(
     voice: VoiceSettings,
     limits: SessionLimits,
     store: Store,
+    origin: Origin,
     clock: Callable[[], float] = time.monotonic,
 ) -> Conversations:
-    """Needs a running loop. `clock` is monotonic, in seconds."""
+    """Needs a running loop. `origin` is what their state is made by here. `clock` is monotonic, in seconds."""
     known = KnownSessions()
     ownership = Ownership(store, node.identity.node, node.leases.lease_s, clock)
     sessions = VoiceSessions(
@@ -48,7 +49,7 @@ def conversations_of(
         limits=limits,
         ownership=ownership,
         admission=admission,
-        snapshots=Snapshots.of_environment(catalogue.pipeline, limits.snapshots),
+        snapshots=Snapshots.of_environment(origin, Binding.PIPELINE, limits.snapshots),
         billing=billing,
         clock=clock,
     )

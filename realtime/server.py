@@ -15,6 +15,7 @@ from aiohttp import hdrs, web
 from engines.deployment import GraphSettings, with_weights
 from engines.launching.supervision import Backoff
 from engines.logs import LogStyle
+from engines.model_hash import model_hash
 from engines.phonemes import find_espeak
 from engines.runtime import Runtime
 from realtime.admitting import admission_of
@@ -40,6 +41,7 @@ from realtime.together import beside, together
 from realtime.webrtc.turn import configured_turn
 from sessions.admission.seats import granted_slots
 from sessions.billing import Billing
+from sessions.retention.snapshots import Origin
 from sessions.store.address import open_store
 from sessions.store.interface import Store
 from sessions.store.records import Order
@@ -147,7 +149,10 @@ class Gateway:
         names = catalogue(graph)
         node, admission = admission_of(deployment, place, store, self._granted)
         billing = Billing(store, deployment.store.lease_s / RENEWALS_IN_A_LEASE, time.monotonic)
-        talks = conversations_of(node, admission, billing, self._runtime, names, deployment.voice, deployment.limits, store)
+        made_by = Origin(names.pipeline, model_hash(graph))
+        talks = conversations_of(
+            node, admission, billing, self._runtime, names, deployment.voice, deployment.limits, store, made_by
+        )
         self.context = AppContext(
             settings=deployment.server,
             catalogue=names,

@@ -14,8 +14,15 @@ _TOKEN = re.compile(r"(?P<session>[A-Za-z0-9_-]{1,64})\.(?P<secret>[A-Za-z0-9_-]
 class ResumeRefused(Exception):
     """Unknown session or wrong token; the two are not told apart."""
 
-    def __init__(self) -> None:
-        super().__init__("expected the resume token of a session that is still held, got another one; open a new session")
+    def __init__(self, why: str = "expected the resume token of a session that is still held, got another one") -> None:
+        super().__init__(f"{why}; open a new session")
+
+
+class SessionLost(ResumeRefused):
+    """The token is good, and nothing here can go on with the session."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the session is lost: {why}")
 
 
 STILL_HELD = "the session is still being held by another node of this server; try again in a moment"

@@ -3,15 +3,19 @@
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import secrets
 import time
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+log = logging.getLogger(__name__)
 
 FORMAT = 1
 KEY_VARIABLE = "ANTIPHON_SNAPSHOT_KEY"
@@ -20,18 +24,44 @@ NONCE_BYTES = 12
 IN_STORE = "store"
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What has made the state of a session: the pipeline of that name, with models and weights that together have this hash."""
+
+    pipeline: str
+    model_hash: str
+
+
+class Binding(StrEnum):
+    """Which origins can go on with the state of a kind of session."""
+
+    PIPELINE = "pipeline"
+    """All of the same pipeline: what is kept is what was said, and any model can read that."""
+    MODELS = "models"
+    """Those with the same models and weights: what is kept means nothing to others, or they would go on differently."""
+
+
 class _Envelope(msgspec.Struct, frozen=True):
-    """`profile`: what it can be restored into. `file` None: `content` is the snapshot; else its name in the directory."""
+    """`profile`: what it can be restored into. `file` None: `content` is the snapshot; else its name in the directory.
+    `model_hash` of its origin, also where that does not matter."""
 
     format: int
     profile: str
     content: bytes
     sealed: bool = False
     file: str | None = None
+    model_hash: str = ""
+
+
+UNREADABLE = "what this server has kept of it cannot be read"
+OTHER_MODELS = "it was made by another model or other weights than run here, or by another version of this server"
 
 
 class NotRestorable(Exception):
-    """Of another model or format, sealed with another key, broken, or not there."""
+    """Of another model or format, sealed with another key, broken, or not there. `told` is what its client may hear of that."""
+
+    def __init__(self, why: str, told: str = UNREADABLE) -> None:
+        super().__init__(why)
+        self.told = told
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -39,16 +69,19 @@ _envelopes = msgspec.msgpack.Decoder(_Envelope)
 
 
 class Snapshots:
-    """`place` is `store`, or a directory that all nodes see. `key` None: not encrypted."""
+    """Of one kind of session. `place` is `store`, or a directory that all nodes see. `key` None: not encrypted."""
 
-    def __init__(self, profile: str, place: str = IN_STORE, key: str | None = None) -> None:
-        self._profile = profile
+    def __init__(self, origin: Origin, binds: Binding, place: str = IN_STORE, key: str | None = None) -> None:
+        self._origin = origin
+        self._profile = origin.pipeline if binds is Binding.PIPELINE else f"{origin.pipeline} {origin.model_hash}"
         self._directory = None if place == IN_STORE else Path(place)
         self._cipher = None if key is None else AESGCM(hashlib.sha256(key.encode()).digest())
 
     @classmethod
-    def of_environment(cls, profile: str, place: str, environment: Mapping[str, str] = os.environ) -> "Snapshots":
-        return cls(profile, place, environment.get(KEY_VARIABLE) or None)
+    def of_environment(
+        cls, origin: Origin, binds: Binding, place: str, environment: Mapping[str, str] = os.environ
+    ) -> "Snapshots":
+        return cls(origin, binds, place, environment.get(KEY_VARIABLE) or None)
 
     async def keep(self, session_id: str, content: bytes, fence: int) -> bytes:
         """What the store is to have of it. In a directory each `fence` has its file: an owner that was stopped, whose word the
@@ -56,7 +89,8 @@ class Snapshots:
         if self._cipher is not None:
             nonce = secrets.token_bytes(NONCE_BYTES)
             content = nonce + self._cipher.encrypt(nonce, content, self._bound(session_id))
-        envelope = _Envelope(FORMAT, self._profile, content, self._cipher is not None)
+        sealed = self._cipher is not None
+        envelope = _Envelope(FORMAT, self._profile, content, sealed, model_hash=self._origin.model_hash)
         if self._directory is None:
             return _encoder.encode(envelope)
         name = _name(session_id, f"{fence:020}")
@@ -72,7 +106,10 @@ class Snapshots:
             raise NotRestorable(f"the snapshot of {session_id} is broken: {broken}") from broken
         if (envelope.format, envelope.profile) != (FORMAT, self._profile):
             got = f"{envelope.profile!r} in format {envelope.format}"
-            raise NotRestorable(f"the snapshot of {session_id}: expected {self._profile!r} in format {FORMAT}, got {got}")
+            expected = f"{self._profile!r} in format {FORMAT}"
+            raise NotRestorable(f"the snapshot of {session_id}: expected {expected}, got {got}", OTHER_MODELS)
+        if envelope.model_hash != self._origin.model_hash:
+            log.info("session %s goes on with other models or weights than it had", session_id)
         content = envelope.content if envelope.file is None else await self._from_file(session_id, envelope.file)
         return self._opened(session_id, content, sealed=envelope.sealed)
 

@@ -9,15 +9,13 @@ import msgspec
 from sessions.admission.admission import Admission, Applicant, Stay
 from sessions.identity.principal import LOCAL, Principal
 from sessions.retention.ownership import Hold, Ownership
-from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused
-from sessions.retention.snapshots import NotRestorable, Snapshots
+from sessions.retention.resume_tokens import SETTLING, HeldElsewhere, ResumeRefused, SessionLost
+from sessions.retention.snapshots import NotRestorable
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Order, Priority, SessionRecord
-from sessions.voice.notes import decoded
 from sessions.voice.restoring import Restored
 from sessions.voice.returns import Return
 from sessions.voice.running import Running
-from sessions.voice.snapshot import unpack
 
 log = logging.getLogger(__name__)
 
@@ -28,20 +26,21 @@ FIRST_TRY_S = 0.02
 
 
 class ComingBack:
-    """`running`: the sessions of this node. `begin` makes one of what was restored, and the number of its last event."""
+    """`restore` finds what the store has of a session (see restoring). `running`: the sessions of this node. `begin` makes one of
+    what was restored, and the number of its last event."""
 
     def __init__(
         self,
         ownership: Ownership,
         admission: Admission,
-        snapshots: Snapshots,
+        restore: Callable[[Hold], Awaitable[Restored]],
         running: Mapping[str, Running],
         begin: Callable[[Hold, Restored, int], Running],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._ownership = ownership
         self._admission = admission
-        self._snapshots = snapshots
+        self._restore = restore
         self._running = running
         self._begin = begin
         self._sleep = sleep
@@ -49,7 +48,8 @@ class ComingBack:
     async def back(
         self, one: Return, session_id: str, offer: bytes, principal: Principal | None, stay: Stay
     ) -> tuple[Running, bool]:
-        """The session, and whether it was not here before. Raises ResumeRefused, HeldElsewhere, NotAdmitted, StoreDown."""
+        """The session, and whether it was not here before. Raises ResumeRefused, SessionLost, HeldElsewhere, NotAdmitted,
+        StoreDown."""
         while True:
             claimed, hold = await self._claimed(one, session_id, offer, principal)
             if not await one.is_alone():
@@ -115,15 +115,13 @@ class ComingBack:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._ownership.disown, hold)
             try:
-                kept = await self._ownership.kept(hold)
-                if kept.snapshot is None:
-                    raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
-                snapshot = unpack(await self._snapshots.read(hold.session_id, kept.snapshot))
-                usage = await self._ownership.usage(hold)
-                restored = Restored(snapshot, [decoded(note) for note in kept.inputs], usage)
-            except (NotRestorable, msgspec.MsgspecError, UnknownSession, Fenced) as lost:
+                restored = await self._restore(hold)
+            except NotRestorable as lost:
                 log.warning("a session cannot be restored: %s", lost)
-                raise ResumeRefused from lost
+                raise SessionLost(lost.told) from lost
+            except (UnknownSession, Fenced) as gone:
+                log.warning("a session is restored no more: %s", gone)
+                raise ResumeRefused from gone
             async with AsyncExitStack() as leaving:
                 seat = await leaving.enter_async_context(self._admission.seat(_returning(claimed.record, stay), stay.told))
                 stack.pop_all()

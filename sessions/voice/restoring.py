@@ -1,9 +1,11 @@
 """A conversation as it was told, from its snapshot and the notes since."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
+from sessions.retention.ownership import Hold, Ownership
+from sessions.retention.snapshots import NotRestorable, Snapshots
 from sessions.voice.conversation import Entry, text_of
 from sessions.voice.events import (
     Configured,
@@ -18,8 +20,8 @@ from sessions.voice.events import (
     TranscriptFailed,
 )
 from sessions.voice.items import InputAudio, Item
-from sessions.voice.notes import Note
-from sessions.voice.snapshot import VoiceSnapshot
+from sessions.voice.notes import Note, decoded
+from sessions.voice.snapshot import VoiceSnapshot, unpack
 from sessions.voice.unfinished import UnfinishedAnswers
 
 LOST = "the server that was listening is gone"
@@ -31,12 +33,26 @@ class Due(msgspec.Struct, frozen=True):
     words_lost: bool
 
 
+async def restore(hold: Hold, ownership: Ownership, snapshots: Snapshots, voices: Collection[str]) -> "Restored":
+    """`voices` speak here, the default one first. Raises NotRestorable, UnknownSession, Fenced, StoreDown."""
+    kept = await ownership.kept(hold)
+    if kept.snapshot is None:
+        raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
+    snapshot = unpack(await snapshots.read(hold.session_id, kept.snapshot))
+    try:
+        notes = [decoded(note) for note in kept.inputs]
+    except msgspec.MsgspecError as broken:
+        raise NotRestorable(f"the notes of {hold.session_id} are broken: {broken}") from broken
+    return Restored(snapshot, notes, await ownership.usage(hold), voices)
+
+
 class Restored:
     """`snapshot` with `notes` added: its `config`, `entries`, `epoch`, `wire`, and what is `unfinished`; and `events`, which tell
-    what has ended with the node before: answers that nobody gives any more, and speech whose words will never be known. `due` is
-    what begins when somebody is there to hear it; `usage` what was used there."""
+    what has ended with the node before: answers that nobody gives any more, speech whose words will never be known, and a voice
+    that is not among those here: the first of these speaks from now on. `due` is what begins when somebody is there to hear it;
+    `usage` what was used there."""
 
-    def __init__(self, snapshot: VoiceSnapshot, notes: list[Note], usage: Mapping[str, float]) -> None:
+    def __init__(self, snapshot: VoiceSnapshot, notes: list[Note], usage: Mapping[str, float], voices: Collection[str]) -> None:
         self.config = snapshot.config
         self.epoch = snapshot.epoch
         self.wire = snapshot.wire
@@ -52,6 +68,7 @@ class Restored:
                 self._end(event)
         self.entries = [entry for entry in self.entries if entry.written.status != "in_progress"]
         self._give_up_words()
+        self._find_voice(voices)
         self.due = self._due()
 
     def _end(self, event: Event) -> None:
@@ -106,6 +123,11 @@ class Restored:
     def _due(self) -> Due | None:
         turns = [entry.written for entry in self.entries if entry.written.id in self.unfinished.owed.turns]
         return Due(words_lost=not text_of(turns[-1])) if turns else None
+
+    def _find_voice(self, voices: Collection[str]) -> None:
+        if self.config.voice not in voices and voices:
+            self.config = msgspec.structs.replace(self.config, voice=next(iter(voices)))
+            self.events.append(Configured(self.config))
 
     def _find(self, item_id: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.written.id == item_id), None)

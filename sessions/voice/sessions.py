@@ -36,7 +36,7 @@ from sessions.voice.conversation import Sound
 from sessions.voice.draining import put_down_between_turns
 from sessions.voice.outgoing import Outgoing
 from sessions.voice.playout import Player
-from sessions.voice.restoring import Restored
+from sessions.voice.restoring import Restored, restore
 from sessions.voice.returns import Returns
 from sessions.voice.running import Running
 from sessions.voice.session import VoiceSession
@@ -97,7 +97,8 @@ class VoiceSessions:
         self.watch: SessionWatch = Unwatched()
         self._queued: dict[str, None] = {}
         self._running: dict[str, Running] = {}
-        self._coming_back = ComingBack(ownership, admission, snapshots, self._running, self._begin_again, self._sleep)
+        restored = partial(restore, ownership=ownership, snapshots=snapshots, voices=voices)
+        self._coming_back = ComingBack(ownership, admission, restored, self._running, self._begin_again, self._sleep)
         self._returns = Returns()
         self._warm = Warm(limits.warm_mb << 20)
         self._work: set[asyncio.Task[None]] = set()
@@ -160,7 +161,7 @@ class VoiceSessions:
     ) -> AsyncGenerator[Attached]:
         """Another transport of the session that gave this token, in place of the one before, on whichever node that was. Its
         client has all up to `last_seq`; None: it does not say. `principal` None: the token is enough. Raises ResumeRefused,
-        HeldElsewhere, Superseded, NotAdmitted, HasToWait, StoreDown."""
+        SessionLost, HeldElsewhere, Superseded, NotAdmitted, HasToWait, StoreDown."""
         known = read_token(token)
         if known is None:
             raise ResumeRefused

@@ -28,6 +28,7 @@ from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.billing import Billing
 from sessions.identity.tenants import Tenants, TenantSettings
 from sessions.retention.settings import SessionLimits
+from sessions.retention.snapshots import Origin
 from sessions.states import State
 from sessions.store.interface import Store
 from sessions.store.memory import MemoryStore
@@ -80,6 +81,7 @@ def edge_context(
     calibrated: Mapping[str, CalibratedSeats] | None = None,
     store: Store | None = None,
     name: str = "edge-1",
+    origin: Origin = Origin(CATALOGUE.pipeline, "1"),  # noqa: B008
     **changes: Any,
 ) -> AppContext:
     """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
@@ -92,7 +94,7 @@ def edge_context(
     gate = Admission(node, admission, Tenants(tenants), costs)
     clock = changes.get("clock", time.monotonic)
     billing = Billing(store, BILLED_EVERY_S, time.monotonic)
-    talks = conversations_of(node, gate, billing, graph, CATALOGUE, voice_settings, limits, store, clock)
+    talks = conversations_of(node, gate, billing, graph, CATALOGUE, voice_settings, limits, store, origin, clock)
     parts: dict[str, Any] = {
         "settings": ServerSettings(),
         "catalogue": CATALOGUE,

@@ -1,7 +1,7 @@
 """Sessions on a server with a clock and timers of the test's own, and transports that come to them and go."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from sessions.billing import Billing
 from sessions.identity.tenants import Tenants
 from sessions.retention.ownership import Ownership
 from sessions.retention.settings import SessionLimits
-from sessions.retention.snapshots import Snapshots
+from sessions.retention.snapshots import Binding, Origin, Snapshots
 from sessions.states import State
 from sessions.voice.attached import Attached
 from sessions.voice.commands import AppendAudio, CreateItem, CreateResponse
@@ -41,7 +41,17 @@ QUESTION = Item(id="", role="user", status="completed", parts=(InputText("What i
 class House:
     """Sessions on a server, their clock and their timers. A client that plays for itself is given sound at the clock's time."""
 
-    def __init__(self, seats: int, queue: int, beside: "House | None", name: str, graph: FakeGraph, warm_mb: int) -> None:
+    def __init__(
+        self,
+        seats: int,
+        queue: int,
+        beside: "House | None",
+        name: str,
+        graph: FakeGraph,
+        warm_mb: int,
+        voices: Mapping[str, str],
+        origin: Origin,
+    ) -> None:
         self.graph = graph
         self.timers = Timers()
         self.clock = Clock() if beside is None else beside.clock
@@ -55,11 +65,11 @@ class House:
             self.store, identity, costs.capacity, costs.reserve, leases=LEASES, clock=self.clock, sleep=self.clock.sleep
         )
         self.ownership = Ownership(self.store, name, LEASES.lease_s, self.clock, self.clock.sleep)
-        self.snapshots = Snapshots("voice")
+        self.snapshots = Snapshots(origin, Binding.PIPELINE)
         self.sessions = VoiceSessions(
             self.graph,
             VoiceSettings(event_queue=queue),
-            VOICES,
+            voices,
             PlainTeller,
             limits=limits,
             ownership=self.ownership,
@@ -137,10 +147,12 @@ async def house(
     name: str = "house",
     graph: FakeGraph | None = None,
     warm_mb: int = 64,
+    voices: Mapping[str, str] = VOICES,
+    origin: Origin = Origin("voice", "1"),  # noqa: B008 (a frozen value)
 ) -> AsyncGenerator[House]:
     """Afterwards nothing of any session is left here. `beside`: another node, with which it shares the store."""
     before = asyncio.all_tasks()
-    made = House(seats, queue, beside, name, graph or FakeGraph(), warm_mb)
+    made = House(seats, queue, beside, name, graph or FakeGraph(), warm_mb, voices, origin)
     async with made.node.running(), made.ownership.running(), made.sessions:
         made.node.set(ready=True)
         await settle()

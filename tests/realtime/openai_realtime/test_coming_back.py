@@ -13,13 +13,14 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fakes.edge import Edge, ServeEdge
+from fakes.edge import Edge, ServeEdge, edge_context, serving
 from fakes.graph import silence, tone
 from fakes.offers import CHROMIUM
 from realtime.openai_realtime.connection import LAST_WORD_S
 from realtime.openai_realtime.resync import MAX_ITEMS_BYTES, resync
 from sessions.admission.settings import AdmissionSettings
 from sessions.retention.settings import SessionLimits
+from sessions.retention.snapshots import Origin
 from sessions.voice.items import InputText, Item
 from sessions.voice.settings import VoiceSettings
 from strict_client import Event, StrictClient, alive
@@ -135,6 +136,26 @@ async def test_a_wrong_token_is_refused_and_tells_what_to_do(edge: Edge, token: 
         error = (await answer.json())["error"]
     assert (error["code"], error["param"]) == ("session_not_found", "resume")
     assert "open a new session" in error["message"]
+
+
+async def test_a_session_that_this_server_cannot_go_on_with_is_lost_and_says_why(edge: Edge) -> None:
+    async with lost(edge) as client:
+        created = await client.until("session.created")
+    sessions = edge.context.voice_sessions
+    await sessions.put_down(created["session"]["id"])
+    other = edge_context(edge.graph, store=edge.context.store, name="edge-2", origin=Origin("antiphon-world", "1"))
+    async with serving(other) as url:
+        path, resume = "/v1/realtime", created["resume"]["token"]
+        async with edge.http.get(f"{url}{path}?resume={resume}", headers=UPGRADE) as answer:
+            assert answer.status == 404
+            error = (await answer.json())["error"]
+        call, headers = f"{url}{path}/calls?resume={resume}", {"Content-Type": "application/sdp"}
+        async with edge.http.post(call, data=CHROMIUM, headers=headers) as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (404, "session_lost")
+    assert (error["code"], error["param"]) == ("session_lost", "resume")
+    assert error["message"].startswith("resume: the session is lost: it was made by another model")
+    async with back(edge, created) as (client, _):  # here it is not
+        await alive(client)
 
 
 @pytest.mark.parametrize("broken", [{}, UPGRADE | {"Sec-WebSocket-Version": "1"}, UPGRADE | {"Sec-WebSocket-Key": "short"}])

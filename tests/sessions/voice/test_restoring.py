@@ -1,11 +1,13 @@
 """A snapshot of a conversation, with the notes since, is the conversation as it was told."""
 
+from collections.abc import Collection
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.voice_client import config
+from fakes.voice_client import VOICES, config
 from sessions.retention.snapshots import NotRestorable
 from sessions.voice.conversation import Entry
 from sessions.voice.events import (
@@ -57,8 +59,8 @@ def test_what_is_no_conversation_is_refused(content: bytes) -> None:
         unpack(content)
 
 
-def restored(*notes: Note, snapshot: VoiceSnapshot = EMPTY) -> Restored:
-    return Restored(snapshot, [decoded(note) for note in encoded(notes)], {})
+def restored(*notes: Note, snapshot: VoiceSnapshot = EMPTY, voices: Collection[str] = VOICES) -> Restored:
+    return Restored(snapshot, [decoded(note) for note in encoded(notes)], {}, voices)
 
 
 def test_notes_say_what_has_changed_since() -> None:
@@ -77,6 +79,15 @@ def test_notes_say_what_has_changed_since() -> None:
 
 def test_a_note_that_the_snapshot_has_already_changes_nothing() -> None:
     assert restored(ItemAdded(HELLO, None), snapshot=SNAPSHOT).entries == list(SNAPSHOT.entries)
+
+
+def test_a_voice_that_is_not_here_gives_way_to_the_first_that_is_and_says_so() -> None:
+    made = restored(snapshot=SNAPSHOT, voices=("amy", "heart"))
+    assert made.config == config(voice="amy")
+    assert made.events == [Configured(config(voice="amy"))]
+    assert restored(snapshot=SNAPSHOT, voices=("amy", "joe")).events == []
+    nobody_speaks = restored(snapshot=SNAPSHOT, voices=())
+    assert (nobody_speaks.config, nobody_speaks.events) == (config(), [])
 
 
 def test_speech_whose_words_nobody_will_know_says_so() -> None:
