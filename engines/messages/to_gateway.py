@@ -79,9 +79,9 @@ class Aborted(msgspec.Struct, frozen=True, tag="aborted"):
 
 
 class StageReport(msgspec.Struct, frozen=True):
-    """Counters since start: `steps` model calls, with `rows` in them, `items` inputs worked on, `shed` those that were not, or not
-    to their end, because there was no time, `emitted` chunks. `units` is what the stage counts in (`tokens`, `frames`, `windows`,
-    `utterances`, `pictures`) and `produced` how many of them."""
+    """Counters since start: `steps` model calls, with `rows` in them, `items` inputs worked on, `shed` those given up for lack of
+    time, `emitted` chunks. `units` is what the stage counts in (`tokens`, `frames`, `windows`, `utterances`, `pictures`)
+    and `produced` how many of them."""
 
     stage: str
     active: int

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from engines.diffusion.scheduling.shares import RESERVED
 from engines.logs import LogStyle
 from engines.site import Carrier
 
@@ -39,9 +40,9 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The part of a DIFFUSION engine's time that each class is sure of while it has work. What nobody is sure of, or does not
     use, goes to whoever has the least time to spare."""
 
-    control: Share = 0.5
-    interactive: Share = 0.3
-    batch: Share = 0.15
+    control: Share = RESERVED["control"]
+    interactive: Share = RESERVED["interactive"]
+    batch: Share = RESERVED["batch"]
 
     def __post_init__(self) -> None:
         total = self.control + self.interactive + self.batch
