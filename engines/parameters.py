@@ -78,11 +78,13 @@ class Picture(msgspec.Struct, frozen=True, tag="picture"):
 
 
 class Development(msgspec.Struct, frozen=True, tag="development"):
-    """Painted pixels into files. `quality`, from 0 to 100, is what JPEG and WebP keep; a film (mp4) shows `frames_per_s`."""
+    """Painted pixels into files. `quality`, from 0 to 100, is what JPEG and WebP keep; a film (mp4) shows `frames_per_s`.
+    `as_base64`: pictures come as that text, so that whoever puts them into JSON has nothing to compute."""
 
     format: Literal["png", "jpeg", "webp", "mp4"] = "png"
     quality: int = 95
     frames_per_s: int = 16
+    as_base64: bool = False
 
 
 class Denoising(msgspec.Struct, frozen=True, tag="denoising"):

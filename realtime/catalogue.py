@@ -16,13 +16,15 @@ SPEAKING_STAGES: Mapping[str, tuple[str, ...]] = {"audio": ("talker", "code2wav"
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
-    """`pipeline` is the model of realtime sessions; `chat` and `transcription` are the models of these endpoints, empty where
-    nothing does such work. `voices` maps a voice to the output of the graph that speaks with it, the default one first, and
+    """`pipeline` is the model of realtime sessions; `chat`, `transcription`, `pictures` and `films` are the models of such work,
+    empty where nothing does it. `voices` maps a voice to the output of the graph that speaks with it, the default one first, and
     `speakers` to the model behind it."""
 
     pipeline: str
     chat: tuple[str, ...] = ()
     transcription: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
+    films: tuple[str, ...] = ()
     voices: Mapping[str, str] = {}
     speakers: Mapping[str, str] = {}
 
@@ -33,7 +35,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def models(self) -> tuple[str, ...]:
         """Every name that a `model` field may hold somewhere."""
-        return tuple(dict.fromkeys((self.pipeline, *self.chat, *self.speech, *self.transcription)))
+        return tuple(dict.fromkeys((self.pipeline, *self.chat, *self.speech, *self.transcription, *self.pictures, *self.films)))
 
     @property
     def default_voice(self) -> str:
@@ -57,12 +59,14 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
 
 def catalogue(graph: GraphSettings) -> Catalogue:
     pipeline, models = f"antiphon-{graph.pipeline}", {name: _name(stage) for name, stage in graph.stages.items()}
-    thinker, recogniser = models.get("thinker"), models.get("asr")
+    thinker, recogniser, painter = models.get("thinker"), models.get("asr"), models.get("painter")
     outputs = {voice: chosen.output for voice, chosen in graph.voices.items()}
     return Catalogue(
         pipeline=pipeline,
         chat=(thinker, pipeline) if thinker else (),
         transcription=(recogniser,) if recogniser else (),
+        pictures=(painter, pipeline) if painter and graph.pipeline == "images" else (),
+        films=(painter, pipeline) if painter and graph.pipeline == "videos" else (),
         voices=outputs,
         speakers={voice: models[stage] for voice, output in outputs.items() if (stage := _entry(output)) in models},
     )

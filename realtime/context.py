@@ -14,6 +14,7 @@ from realtime.failed_attempts import FailedAttempts
 from realtime.media.client import MediaClient
 from realtime.metrics import Metrics
 from realtime.openai_realtime.known_sessions import KnownSessions
+from realtime.picture_links import PictureLinks
 from realtime.settings import ServerSettings
 from realtime.webrtc.turn import Turn
 from sessions.admission.admission import Admission
@@ -57,6 +58,7 @@ class AppContext:
     """They outlive this process: the store is a shared one."""
     call_prefix: str = "rtc"
     """Of the ids of its calls; behind a front it names the node."""
+    picture_links: PictureLinks = field(default_factory=PictureLinks)
 
 
 CONTEXT = web.AppKey("context", AppContext)

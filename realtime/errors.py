@@ -120,7 +120,12 @@ _STATUS_OF_KIND: dict[ErrorKind, tuple[int, str, int | None]] = {
     ErrorKind.REPLICA_LOST: (503, SERVER, RETRY_AFTER_S),
 }
 
-FIELDS_OF_ENGINES = frozenset(("messages", "language", "voice"))
+FIELDS_OF_ENGINES = frozenset(
+    (
+        *("messages", "language", "voice"),
+        *("prompt", "negative_prompt", "size", "steps", "guidance", "sampler", "strength", "image", "mask"),
+    )
+)
 """Names that clients know, too, among those at the beginning of an engine's refusal."""
 
 Known: TypeAlias = Refusal | RequestFailed | CommandRefused | msgspec.MsgspecError
@@ -143,7 +148,8 @@ def _from_engine(failure: RequestFailed) -> Refusal:
     """A fault of a field is told like any other: its name comes first."""
     status, family, retry_after_s = _STATUS_OF_KIND[failure.kind]
     named = failure.message.partition(":")[0]
-    field = named if failure.kind is ErrorKind.INVALID and named in FIELDS_OF_ENGINES else None
+    is_known = named.partition("[")[0] in FIELDS_OF_ENGINES
+    field = named if failure.kind is ErrorKind.INVALID and is_known else None
     message = str(failure) if field is None else failure.message
     return Refusal(message, status=status, type=family, code=failure.kind.value, field=field, retry_after_s=retry_after_s)
 

@@ -7,6 +7,7 @@ from realtime.context import CONTEXT, AppContext
 from realtime.errors import RATE_LIMIT, Forbidden, Refusal, Unauthorized, shown
 from realtime.forwarded import CALLER
 from realtime.origins import GUARDED_PREFIX, READABLE, check_origin, is_preflight, note_caller, screen
+from realtime.picture_links import PATH
 from realtime.turned_away import turned_away, whole_seconds
 from sessions.identity.api_keys import NotValid
 from sessions.identity.principal import Principal, Scope
@@ -32,6 +33,9 @@ _SCOPES: dict[str, frozenset[Scope]] = {
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     context = request.app[CONTEXT]
     path = _path(request)
+    if path.startswith(PATH):
+        note_caller(request, context.settings)  # its name is its key: any page may show it
+        return await handler(request)
     if not path.startswith(GUARDED_PREFIX):
         screen(request, context.settings)
         return web.Response(status=204) if is_preflight(request) else await handler(request)

@@ -24,7 +24,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def call_prefix(self) -> str:
         """Of the ids of its calls: by them the front finds the node."""
-        return "rtc" if self.number is None else f"rtc_{self.number}"
+        return self._prefix("rtc")
+
+    @property
+    def picture_prefix(self) -> str:
+        """Of the names of pictures that it keeps: likewise."""
+        return self._prefix("pic")
+
+    def _prefix(self, kind: str) -> str:
+        return kind if self.number is None else f"{kind}_{self.number}"
 
 
 def host_name(port: int) -> str:

@@ -31,6 +31,7 @@ from realtime.listener import Listener, listen
 from realtime.loop_lag import watch_lag
 from realtime.media.client import MediaClient, media_command
 from realtime.metrics import Metrics
+from realtime.picture_links import PictureLinks
 from realtime.place import Place, host_name
 from realtime.priority import CLOCK, ask_for_priority
 from realtime.progress import Progress
@@ -172,6 +173,7 @@ class Gateway:
             turn=configured_turn(deployment.server.webrtc.turn),
             keeps_sessions=deployment.store.is_shared,
             call_prefix=place.call_prefix,
+            picture_links=PictureLinks(place.picture_prefix),
             **talks._asdict(),
         )
         node.on_order(self._heed)

@@ -9,6 +9,8 @@ AUDIO_OUT_S: Final = "audio_out_s"
 TOKENS_IN: Final = "tokens_in"
 TOKENS_OUT: Final = "tokens_out"
 """As the language model counts them, of an answer that is broken off those until then."""
+PICTURES: Final = "pictures"
+"""Finished ones."""
 REQUESTS: Final = "requests"
 """One-shot, over REST, that were answered."""
 

@@ -1,5 +1,6 @@
 """Painted pixels become files: pictures as PNG, JPEG or WebP, frames as an MP4."""
 
+from base64 import b64encode
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,6 @@ Pixels: TypeAlias = NDArray[np.uint8]
 KIND = "developer 1"
 PIECE_BYTES = 1 << 20
 """A film leaves in pieces that any connector takes."""
-PREVIEW_QUALITY = 75
 
 
 @dataclass(slots=True)
@@ -103,10 +103,10 @@ def _developed(state: Darkroom, payload: Payload) -> list[Produced] | InvalidInp
     try:
         pixels = _pixels(payload.arrays["pixels"])
         if state.wish.format != "mp4":
-            return _stills(pixels, state.wish.format, state.wish.quality, payload)
+            return _stills(pixels, state.wish.format, state.wish, payload)
         if PREVIEW in payload.attributes:
             middle = len(pixels) // 2
-            return _stills(pixels[middle : middle + 1], "jpeg", PREVIEW_QUALITY, payload)
+            return _stills(pixels[middle : middle + 1], "jpeg", state.wish, payload)
         return _filmed(state, pixels, payload)
     except InvalidInput as wrong:
         return wrong
@@ -119,11 +119,12 @@ def _pixels(array: Array) -> Pixels:
     return cast(Pixels, array.numpy())
 
 
-def _stills(pixels: Pixels, format: StillFormat, quality: int, payload: Payload) -> list[Produced]:
+def _stills(pixels: Pixels, format: StillFormat, wish: Development, payload: Payload) -> list[Produced]:
     _, height, width, _ = pixels.shape
     told = {**payload.attributes, **_told(format, (height, width))}
     units = 0 if PREVIEW in payload.attributes else 1
-    return [_produced(still(picture, format, quality), told, units) for picture in pixels]
+    files = [still(picture, format, wish.quality) for picture in pixels]
+    return [_produced(b64encode(file) if wish.as_base64 else file, told, units) for file in files]
 
 
 def _filmed(state: Darkroom, pixels: Pixels, payload: Payload) -> list[Produced]:

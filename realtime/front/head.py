@@ -11,12 +11,12 @@ MOST_BYTES = 32 << 10
 HEAD_END = b"\r\n\r\n"
 _MOST_FIELDS = 64
 _SESSION = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CALL = re.compile(r"/v1/realtime/calls/rtc_([0-9]{1,4})_")
+_OF_A_NODE = re.compile(r"(?:/v1/realtime/calls/rtc|/pictures/pic)_([0-9]{1,4})_")
 
 
 class Wanted(NamedTuple):
     """What a request's first line says about where it belongs. `session_id`: of the session that the client comes back to.
-    `node`: the number of the node that has the call which it is about."""
+    `node`: the number of the node that has the call, or the picture, which it is about."""
 
     path: str = ""
     session_id: str | None = None
@@ -30,8 +30,8 @@ def wanted(head: bytes) -> Wanted:
         return Wanted()
     raw_path, _, query = parts[1].partition("?")
     path = unquote(raw_path)
-    call = _CALL.match(path)
-    return Wanted(path, _session_id(query), int(call[1]) if call else None)
+    named = _OF_A_NODE.match(path)
+    return Wanted(path, _session_id(query), int(named[1]) if named else None)
 
 
 def is_whole(head: bytes) -> bool:

@@ -42,8 +42,8 @@ C = TypeVar("C", bound=Candidate)
 
 
 async def route(wanted: Wanted, nodes: Sequence[C], store: Owners) -> C | None:
-    """A call goes to the node that has it, whoever comes back to the owner of the session, everybody else where least is going
-    on. An owner that drains is about to give its sessions away: it is spared. None: no node is ready."""
+    """Who wants a call or a picture goes to the node that has it, whoever comes back to the owner of the session, everybody else
+    where least is going on. An owner that drains is about to give its sessions away: it is spared. None: no node is ready."""
     if wanted.node is not None and (has_call := _numbered(nodes, wanted.node)) is not None:
         return has_call
     if wanted.session_id is not None and (owner := await _owner(wanted.session_id, nodes, store)) is not None:

@@ -2,8 +2,11 @@
 
 from aiohttp import web
 
+from realtime.picture_links import PATH
 from realtime.rest.chat import create_chat_completion
+from realtime.rest.images import create_images, edit_images
 from realtime.rest.models import list_models, retrieve_model
+from realtime.rest.pictures import get_picture
 from realtime.rest.speech import create_speech
 from realtime.rest.transcriptions import create_transcription
 
@@ -15,4 +18,7 @@ def routes() -> list[web.RouteDef]:
         web.post("/v1/chat/completions", create_chat_completion),
         web.post("/v1/audio/speech", create_speech),
         web.post("/v1/audio/transcriptions", create_transcription),
+        web.post("/v1/images/generations", create_images),
+        web.post("/v1/images/edits", edit_images),
+        web.get(PATH + "{name}", get_picture),
     ]

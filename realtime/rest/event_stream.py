@@ -22,6 +22,9 @@ class EventStream:
         """Together in one write."""
         await self._outgoing.write(b"".join(b"data: " + msgspec.json.encode(event) + b"\n\n" for event in events))
 
+    async def send_named(self, name: str, event: msgspec.Struct) -> None:
+        await self._outgoing.write(b"event: %b\ndata: %b\n\n" % (name.encode(), msgspec.json.encode(event)))
+
     async def end(self) -> web.StreamResponse:
         await self._outgoing.write(b"data: [DONE]\n\n")
         return await self._outgoing.end()

@@ -71,8 +71,19 @@ class Stopwatch:
     def _stages(self) -> Mapping[str, StageTiming]:
         stages: dict[str, StageTiming] = {}
         for stream in self._streams:
-            stages.update(stream.timing())
+            for stage, timing in stream.timing().items():
+                stages[stage] = _both(stages[stage], timing) if stage in stages else timing
         return stages
+
+
+def _both(one: StageTiming, other: StageTiming) -> StageTiming:
+    firsts = [timing.first_ms for timing in (one, other) if timing.first_ms is not None]
+    return StageTiming(
+        first_ms=min(firsts, default=None),
+        queue_ms=one.queue_ms + other.queue_ms,
+        run_ms=one.run_ms + other.run_ms,
+        chunks=one.chunks + other.chunks,
+    )
 
 
 @contextmanager

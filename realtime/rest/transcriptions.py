@@ -47,8 +47,8 @@ async def create_transcription(request: web.Request) -> web.StreamResponse:
     with measured(request, "transcription") as watch, media_faults("file"):
         async with AsyncExitStack() as places:
             sent = UploadForm(request, lambda: places.enter_async_context(context.media.decode(EAR_RATE_HZ)))
-            upload = await sent.read()
-            form = _checked(sent.fields)
+            upload, fields = await sent.read()
+            form = _checked(fields)
             watch.restart()
             check_model(context.catalogue.transcription, form.model, "transcription")
             check_allowed(request, REQUEST, form.model)

@@ -44,6 +44,7 @@ CATALOGUE = Catalogue(
     pipeline="antiphon-voice",
     chat=("smollm2", "antiphon-voice"),
     transcription=("whisper",),
+    pictures=("painter-1", "antiphon-images"),
     voices={"joe": "audio", "heart": "narration"},
     speakers={"joe": "piper", "heart": "kokoro"},
 )

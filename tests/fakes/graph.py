@@ -8,6 +8,7 @@ What each entry stage answers:
   thinker  the deltas of the next of `answers`, after its (empty) input has ended; with an audio output also speech,
            one clause per delta; asked to weigh an ending, the logarithm of the next of `endings`
   talker, narrator   speech, one clause per pushed text
+  pixels, painter    files, as fakes/painted.py says
 Scripts are lists: each request takes the first entry, and the last one stays for all that follow.
 """
 
@@ -24,6 +25,7 @@ from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation
 from engines.payloads import Array, Payload, audio
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
+from fakes import painted
 
 WINDOW_SAMPLES = 768
 LOUD = 1_000
@@ -245,12 +247,8 @@ class FakeStream:
 
     async def _script(self) -> AsyncGenerator[Scripted, None]:
         entry, outputs = self._request.entry, self._request.outputs
-        if entry == "vad" and outputs == ("activity",):
-            async for item in self._activity():
-                yield item
-            return
-        if entry in ("talker", "narrator"):
-            async for item in self._speech_of_inputs(outputs[0]):
+        if (script := self._script_of_one_kind(entry, outputs)) is not None:
+            async for item in script:
                 yield item
             return
         await self._graph.wait_for(lambda: self._input_ended or self._stopped())
@@ -265,6 +263,21 @@ class FakeStream:
         elif "text" in outputs:
             for item in _answer(_next(self._graph.answers), outputs, self._graph.finish_reason):
                 yield item
+
+    def _script_of_one_kind(self, entry: str, outputs: tuple[str, ...]) -> AsyncGenerator[Scripted, None] | None:
+        if entry == "vad" and outputs == ("activity",):
+            return self._activity()
+        if entry in ("talker", "narrator"):
+            return self._speech_of_inputs(outputs[0])
+        return self._files(outputs[0]) if entry in ("pixels", "painter") else None
+
+    async def _files(self, output: str) -> AsyncGenerator[Scripted, None]:
+        await self._graph.wait_for(lambda: self._input_ended or self._stopped())
+        if self._stopped():
+            return
+        for payload in painted.files(self._request, self._inputs):
+            yield output, payload, 0.0, False
+        yield output, Payload(), 0.0, True
 
     def _audio_s(self) -> float:
         return sum(len(payload.arrays["pcm"].data) / 2 / int(payload.attributes["rate"]) for payload in self._inputs)
