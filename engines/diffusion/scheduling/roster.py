@@ -46,10 +46,13 @@ class Roster:
         return self._waits_since[member]
 
     def enter(self, member: Member, now: float) -> Shed | None:
+        """One that comes back, begun, is not asked to make room for others."""
         shed = None
         if member.deadline is not None:
             left_s = member.deadline - now
-            shed = self._too_late(member, self.costs.curve(member.key), left_s) or self._too_much(member, member.deadline, left_s)
+            shed = self._too_late(member, self.costs.curve(member.key), left_s)
+            if shed is None and not member.begun:
+                shed = self._too_much(member, member.deadline, left_s)
         if shed is None:
             self._waits_since[member] = now
         return shed

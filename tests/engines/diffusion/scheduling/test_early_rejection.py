@@ -79,6 +79,16 @@ def test_more_than_the_engine_can_do_by_then_is_not_taken(scheduler: Scheduler) 
     assert scheduler.enter(other_class, 1.0) is None
 
 
+def test_one_that_comes_back_is_not_told_that_there_is_too_much(scheduler: Scheduler) -> None:
+    returning = due(1.100, calls=10)
+    assert scheduler.enter(returning, 1.0) is None
+    scheduler.ran(scheduler.choose(1.0).run, 0.0095)
+    scheduler.leave(returning)
+    while scheduler.enter(due(1.099, calls=5), 1.0) is None:
+        pass
+    assert scheduler.enter(returning, 1.0) is None
+
+
 def test_a_cost_that_was_measured_too_high_does_not_reject_for_ever(scheduler: Scheduler) -> None:
     refused = 0
     while scheduler.enter(due(1.010, calls=2), 1.0) is not None:
