@@ -1,15 +1,19 @@
 """Several requests in one step: none notices the others, whatever the others are."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypeAlias, cast
 
 from engines.conformance import ConformanceFault, NotApplicable
-from engines.conformance.generation_bench import GenerationBench, answered, refused
+from engines.conformance.generation_bench import GenerationBench
+from engines.conformance.model_bench import ModelBench, answered, refused
 from engines.conformance.outputs import Answers
 from engines.models import InvalidInput
 from engines.payloads import Array, Payload, Scalar
 from engines.worker.foreign import attempt
 from engines.worker.model_calls import Outcome
+
+Bench: TypeAlias = ModelBench[Any]
+Step: TypeAlias = Callable[[list[tuple[object, Payload]]], list[Outcome]]
 
 
 def keys_are_pure(bench: GenerationBench) -> None:
@@ -24,7 +28,7 @@ def keys_are_pure(bench: GenerationBench) -> None:
         bench.compare(sequence, [*answers, bench.finish(state)], "asked for its key twice")
 
 
-def batching_equals_solo(bench: GenerationBench) -> None:
+def batching_equals_solo(bench: Bench) -> None:
     """requests that share steps get what each gets alone"""
     for sequence, answers in enumerate(side_by_side(bench, range(len(bench.samples.sequences)))):
         bench.compare_within(bench.samples.tolerance, sequence, answers, "batched with others")
@@ -32,14 +36,14 @@ def batching_equals_solo(bench: GenerationBench) -> None:
         raise NotApplicable("its requests never share a step")
 
 
-def rows_keep_their_order(bench: GenerationBench) -> None:
+def rows_keep_their_order(bench: Bench) -> None:
     """answers come in the order of the rows, whatever that is"""
     order = list(reversed(range(len(bench.samples.sequences))))
     for sequence, answers in zip(order, side_by_side(bench, order), strict=True):
         bench.compare_within(bench.samples.tolerance, sequence, answers, "batched in reverse order")
 
 
-def wrong_parameters_are_refused(bench: GenerationBench) -> None:
+def wrong_parameters_are_refused(bench: Bench) -> None:
     """open refuses parameters that it cannot serve with InvalidInput"""
     if not bench.samples.refused:
         raise NotApplicable("it takes all that its record allows")
@@ -47,7 +51,7 @@ def wrong_parameters_are_refused(bench: GenerationBench) -> None:
         _names_its_fault(refused(_opened(bench, parameters), f"open with {parameters!r}"))
 
 
-def wrong_inputs_are_invalid(bench: GenerationBench) -> None:
+def wrong_inputs_are_invalid(bench: Bench) -> None:
     """a wrong input ends its own request with InvalidInput, and harms no other"""
     for number, wrong in enumerate(bench.samples.wrong):
         what = f"wrong input {number}"
@@ -56,7 +60,7 @@ def wrong_inputs_are_invalid(bench: GenerationBench) -> None:
         _names_its_fault(refused(outcome, f"{what} among good ones"))
 
 
-def strange_inputs_raise_nothing_else(bench: GenerationBench) -> None:
+def strange_inputs_raise_nothing_else(bench: Bench) -> None:
     """an input with a field missing, of another type or out of range is answered or InvalidInput"""
     for what, strange in _strange(bench.samples.sequences[0][0]):
         outcome = bench.outcome(bench.open(), strange)
@@ -71,8 +75,14 @@ def a_raise_costs_the_guilty_row_alone(bench: GenerationBench) -> None:
     outcome = bench.outcome(bench.open(), poison)
     if not isinstance(outcome, Exception):
         raise ConformanceFault("an input that cannot be read was answered")
-    _beside_good_ones(bench, poison, "beside a row that raises", whatever_its_key=True)
+    _beside_good_ones(bench, poison, "beside a row that raises", lambda rows: _in_one_step(bench, rows))
     bench.compare(0, bench.answers(bench.samples.sequences[0]), "after a step that raised")
+
+
+def _in_one_step(bench: GenerationBench, rows: list[tuple[object, Payload]]) -> list[Outcome]:
+    """Whatever the key of the last row, if those of the others are equal."""
+    keys = [attempt(bench.model.batch_key, state, payload) for state, payload in rows[:-1]]
+    return bench.step(rows) if keys[0] == keys[1] else bench.outcomes(rows)
 
 
 class Poison(Mapping[str, Any]):
@@ -91,7 +101,7 @@ class Poison(Mapping[str, Any]):
         raise RuntimeError("this input cannot be read")
 
 
-def side_by_side(bench: GenerationBench, sequences: range | list[int]) -> list[Answers]:
+def side_by_side(bench: Bench, sequences: range | list[int]) -> list[Answers]:
     """Input 0 of all in one step (or one for each key), then input 1 of all that have one, …"""
     inputs = [bench.samples.sequences[sequence] for sequence in sequences]
     states = [bench.open() for _ in inputs]
@@ -104,14 +114,11 @@ def side_by_side(bench: GenerationBench, sequences: range | list[int]) -> list[A
     return [[*of_row, bench.finish(state)] for of_row, state in zip(answers, states, strict=True)]
 
 
-def _beside_good_ones(bench: GenerationBench, bad: Payload, when: str, *, whatever_its_key: bool = False) -> Outcome:
+def _beside_good_ones(bench: Bench, bad: Payload, when: str, step: Step | None = None) -> Outcome:
     """The bad row's outcome, as the last row of a step of two good requests, which then go on."""
     inputs = bench.samples.sequences[0]
     good, guilty = [bench.open(), bench.open()], bench.open()
-    rows = [*((state, inputs[0]) for state in good), (guilty, bad)]
-    keys = [attempt(bench.model.batch_key, state, inputs[0]) for state in good]
-    shares = whatever_its_key and keys[0] == keys[1]
-    *firsts, outcome = bench.step(rows) if shares else bench.outcomes(rows)
+    *firsts, outcome = (step or bench.outcomes)([*((state, inputs[0]) for state in good), (guilty, bad)])
     for state, first in zip(good, firsts, strict=True):
         bench.compare_within(bench.samples.tolerance, 0, [answered(first), bench.answer(state, inputs[1])], when)
     for state in (*good, guilty):
@@ -141,7 +148,7 @@ def _strange(good: Payload) -> Iterator[tuple[str, Payload]]:
             yield f"attribute {name}={value!r}", Payload(good.text, good.arrays, {**good.attributes, name: value})
 
 
-def _opened(bench: GenerationBench, parameters: object) -> Outcome:
+def _opened(bench: Bench, parameters: object) -> Outcome:
     state = attempt(bench.model.open, cast(Any, parameters))
     if isinstance(state, Exception):
         return state

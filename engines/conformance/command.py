@@ -8,16 +8,17 @@ from typing import NamedTuple
 from engines import deployment
 from engines.configuration import ConfigurationError, read
 from engines.conformance import NotApplicable
+from engines.conformance.diffusion_bench import DiffusionBench
 from engines.conformance.generation_bench import GenerationBench
 from engines.conformance.samples import GenerationSamples, Samples, TextSamples, samples_of
-from engines.conformance.suite import GENERATION_CHECKS, TEXT_CHECKS, WORKER_CHECKS, Result, run, run_async
+from engines.conformance.suite import DIFFUSION_CHECKS, GENERATION_CHECKS, TEXT_CHECKS, WORKER_CHECKS, Result, run, run_async
 from engines.conformance.text_bench import TextBench
 from engines.conformance.worker_bench import WorkerBench
 from engines.deployment import FAMILIES, GraphSettings, StageSettings
 from engines.pipeline import ExecutionType
 from engines.weights import WeightsError
 from engines.worker.foreign import attempt, attempt_async, describe
-from engines.worker.loading import load_generation_model, load_text_model
+from engines.worker.loading import load_diffusion_model, load_generation_model, load_text_model
 from engines.worker.spec import StageSpec
 
 SECTIONS_OF_OTHERS = ("session", "server")
@@ -53,15 +54,22 @@ class Subject(NamedTuple):
 
 def results(subject: Subject) -> Iterator[Result]:
     """First of the model in this process, then of the same stage in a worker's."""
-    if isinstance(subject.samples, GenerationSamples):
-        bench = attempt(GenerationBench, lambda: load_generation_model(subject.spec), subject.samples)
-        if isinstance(bench, Exception):
-            yield _not_begun("repeats_itself", f"it cannot be loaded: {describe(bench)[1]}")
-            return
-        yield from run(GENERATION_CHECKS, bench)
-    else:
+    if isinstance(subject.samples, TextSamples):
         yield from asyncio.run(_text_results(subject.spec, subject.samples))
+    else:
+        begun = attempt(_model_results, subject, subject.samples)
+        if isinstance(begun, Exception):
+            yield _not_begun("repeats_itself", f"it cannot be loaded: {describe(begun)[1]}")
+            return
+        yield from begun
     yield from asyncio.run(_worker_results(subject))
+
+
+def _model_results(subject: Subject, samples: GenerationSamples) -> Iterator[Result]:
+    """Loads it, and then tries one check after the other. Raises whatever loading raises."""
+    if subject.settings.record().stage(subject.stage).execution is ExecutionType.DIFFUSION:
+        return run(DIFFUSION_CHECKS, DiffusionBench(lambda: load_diffusion_model(subject.spec), samples))
+    return run(GENERATION_CHECKS, GenerationBench(lambda: load_generation_model(subject.spec), samples))
 
 
 async def _text_results(spec: StageSpec, samples: TextSamples) -> list[Result]:

@@ -6,17 +6,19 @@ import time
 import tracemalloc
 import weakref
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 
 from engines.conformance import ConformanceFault, NotApplicable
-from engines.conformance.generation_bench import GenerationBench
+from engines.conformance.model_bench import ModelBench
 from engines.conformance.outputs import Answers, difference, fingerprint, payload_difference, travelled
 from engines.models import Produced
 from engines.payloads import Array, Payload
 from engines.worker.memory import resident_bytes
 
+Bench: TypeAlias = ModelBench[Any]
 ROUNDS = 12
 LEAST_ROUNDS, LONGEST_S = 3, 2.0
 """Slow models get fewer."""
@@ -26,20 +28,20 @@ RESIDENT_LIMIT_BYTES = 16 << 20
 """All rounds together may grow the process by this much: allocators keep what they once had."""
 
 
-def nothing_owes_nothing(bench: GenerationBench) -> None:
+def nothing_owes_nothing(bench: Bench) -> None:
     """a request without input gets no output"""
     if owed := bench.finish(bench.open()):
         raise ConformanceFault(f"flush after no input: expected nothing, got {len(owed)} chunks")
 
 
-def samples_make_something(bench: GenerationBench) -> None:
+def samples_make_something(bench: Bench) -> None:
     """every sequence of the samples gives at least one chunk"""
     for sequence in range(len(bench.samples.sequences)):
         if not any(bench.alone(sequence)):
             raise ConformanceFault(f"sequence {sequence} gave nothing at all, so the checks prove nothing: choose other samples")
 
 
-def times_and_units_advance(bench: GenerationBench) -> None:
+def times_and_units_advance(bench: Bench) -> None:
     """pts never goes back, units are never negative"""
     for sequence in range(len(bench.samples.sequences)):
         before = 0.0
@@ -51,15 +53,15 @@ def times_and_units_advance(bench: GenerationBench) -> None:
             before = produced.pts
 
 
-def repeats_itself(bench: GenerationBench) -> None:
+def repeats_itself(bench: Bench) -> None:
     """the same inputs and seed give the same output, also from another instance"""
     for sequence, inputs in enumerate(bench.samples.sequences):
         bench.compare(sequence, bench.answers(inputs), "run again")
-    another = GenerationBench(bench.load, bench.samples)
+    another = bench.over(bench.load())
     bench.compare(0, another.answers(bench.samples.sequences[0]), "run by another instance")
 
 
-def seeds_matter(bench: GenerationBench) -> None:
+def seeds_matter(bench: Bench) -> None:
     """another seed gives another output"""
     if bench.samples.reseeded is None:
         raise NotApplicable("it draws nothing")
@@ -68,7 +70,7 @@ def seeds_matter(bench: GenerationBench) -> None:
         raise ConformanceFault("another seed gave the same output")
 
 
-def outputs_travel(bench: GenerationBench) -> None:
+def outputs_travel(bench: Bench) -> None:
     """what comes out can be sent, and arrives as it was"""
     for produced in _flat(bench.alone(0)):
         try:
@@ -79,7 +81,7 @@ def outputs_travel(bench: GenerationBench) -> None:
             raise ConformanceFault(f"a payload arrives otherwise: {fault}")
 
 
-def outputs_stay_as_they_were(bench: GenerationBench) -> None:
+def outputs_stay_as_they_were(bench: Bench) -> None:
     """a chunk that is out does not change when the model goes on: payloads are not copied"""
     state, made, taken = bench.open(), list[Produced](), list[bytes]()
     for payload in bench.samples.sequences[0]:
@@ -93,20 +95,20 @@ def outputs_stay_as_they_were(bench: GenerationBench) -> None:
             raise ConformanceFault(f"chunk {number} changed after it was out: copy what is used again")
 
 
-def inputs_are_let_go(bench: GenerationBench) -> None:
+def inputs_are_let_go(bench: Bench) -> None:
     """nothing of an input's memory is kept after its step: it is lent by whoever sent it"""
     state = bench.open()
     for number, payload in enumerate(bench.samples.sequences[0]):
-        lent, lenders = _lent(payload)
-        bench.answer(state, lent)
-        del lent
+        given, lenders = lent(payload)
+        bench.answer(state, given)
+        del given
         gc.collect()
         if kept := [name for name, lender in lenders.items() if lender() is not None]:
             raise ConformanceFault(f"input {number}: its array {kept[0]} is still held after the step: copy what is needed later")
     bench.finish(state)
 
 
-def memory_stays_flat(bench: GenerationBench) -> None:
+def memory_stays_flat(bench: Bench) -> None:
     """requests that have been closed leave no memory behind"""
     _round(bench)
     tracemalloc.start()
@@ -123,7 +125,7 @@ def memory_stays_flat(bench: GenerationBench) -> None:
         raise ConformanceFault(f"memory: the process has grown by {grown} bytes in {rounds} rounds")
 
 
-def _rounds(bench: GenerationBench) -> int:
+def _rounds(bench: Bench) -> int:
     started = time.perf_counter()
     for rounds in range(1, ROUNDS + 1):
         _round(bench)
@@ -132,11 +134,13 @@ def _rounds(bench: GenerationBench) -> int:
     return ROUNDS
 
 
-def _round(bench: GenerationBench) -> None:
+def _round(bench: Bench) -> None:
     """Opened, run, and closed in the middle, as an abort does."""
     state = bench.open()
-    for payload in bench.samples.sequences[-1][:-1]:
+    *others, last = bench.samples.sequences[-1]
+    for payload in others:
         bench.answer(state, payload)
+    bench.break_off(state, last)
     bench.model.close(state)
 
 
@@ -145,7 +149,7 @@ def _traced() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def _lent(payload: Payload) -> tuple[Payload, dict[str, "weakref.ref[object]"]]:
+def lent(payload: Payload) -> tuple[Payload, dict[str, "weakref.ref[object]"]]:
     """The payload in memory of its own, and what tells whether somebody holds that."""
     lenders = {name: np.frombuffer(bytes(array.data), np.uint8).copy() for name, array in payload.arrays.items()}
     arrays = {name: Array(array.dtype, array.shape, lenders[name].data.toreadonly()) for name, array in payload.arrays.items()}

@@ -12,8 +12,8 @@ from engines.worker.foreign import attempt
 
 
 class GenerationSamples(msgspec.Struct, frozen=True, kw_only=True):
-    """For a GENERATION model. `sequences` are the inputs of several requests with these `parameters`, all different; `wrong` are
-    inputs that it must answer with InvalidInput, `refused` parameters that `open` must refuse.
+    """For a GENERATION or DIFFUSION model. `sequences` are the inputs of several requests with these `parameters`, all different;
+    `wrong` are inputs that it must answer with InvalidInput, `refused` parameters that `open` must refuse.
 
     `reseeded` differs from `parameters` in its seed alone (None: the model draws nothing). `tolerance` is how far a number in
     an output of a batch may be from the one alone.

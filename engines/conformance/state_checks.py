@@ -1,27 +1,28 @@
 """What a model keeps for a request: begun anew, taken along, and touched by nobody else. Tried at every place of a sequence."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from engines.conformance import ConformanceFault
-from engines.conformance.generation_bench import GenerationBench
+from engines.conformance.model_bench import KeepsState, ModelBench
 from engines.conformance.outputs import Answers, fingerprint, travelled
-from engines.models import GenerationModel, InvalidInput
+from engines.models import InvalidInput
 from engines.payloads import Array, Payload
 from engines.worker.foreign import attempt
 
+Bench: TypeAlias = ModelBench[Any]
 SNAPSHOT_LIMIT_BYTES = 1 << 20
 """It is written at each turn of a session, and to a store that others use too."""
 
 
-def reset_begins_anew(bench: GenerationBench) -> None:
+def reset_begins_anew(bench: Bench) -> None:
     """after reset, a request answers as if just opened"""
     for place, state, _ in _places(bench):
         bench.model.reset(state)
         bench.compare(0, bench.go_on(state, bench.samples.sequences[0]), f"reset after {place} inputs")
 
 
-def snapshots_change_nothing(bench: GenerationBench) -> None:
+def snapshots_change_nothing(bench: Bench) -> None:
     """a request goes on after a snapshot as without one, and the snapshot stays as it was taken"""
     for place, state, answers in _places(bench):
         snapshot = bench.model.snapshot(state)
@@ -32,17 +33,17 @@ def snapshots_change_nothing(bench: GenerationBench) -> None:
             raise ConformanceFault(f"the snapshot after {place} inputs changed when the request went on: copy its arrays")
 
 
-def restored_goes_on(bench: GenerationBench) -> None:
+def restored_goes_on(bench: Bench) -> None:
     """what is restored from a snapshot that has travelled goes on exactly"""
     _goes_on_with(bench, bench.model)
 
 
-def restored_goes_on_elsewhere(bench: GenerationBench) -> None:
+def restored_goes_on_elsewhere(bench: Bench) -> None:
     """another instance of the model restores it as well: everything is in the snapshot"""
     _goes_on_with(bench, bench.load())
 
 
-def snapshots_are_small(bench: GenerationBench) -> None:
+def snapshots_are_small(bench: Bench) -> None:
     """a snapshot is smaller than 1 MiB"""
     for place, state, _ in _places(bench):
         size = bench.model.snapshot(state).nbytes
@@ -51,7 +52,7 @@ def snapshots_are_small(bench: GenerationBench) -> None:
         bench.model.close(state)
 
 
-def unreadable_snapshots_are_refused(bench: GenerationBench) -> None:
+def unreadable_snapshots_are_refused(bench: Bench) -> None:
     """restore raises InvalidInput for a snapshot of another kind, or with a field missing or bent"""
     for place, state, _ in _places(bench):
         good = bench.model.snapshot(state)
@@ -63,7 +64,7 @@ def unreadable_snapshots_are_refused(bench: GenerationBench) -> None:
                 raise ConformanceFault(f"{what} after {place} inputs: expected InvalidInput, but the model {came}")
 
 
-def interleaving_changes_nothing(bench: GenerationBench) -> None:
+def interleaving_changes_nothing(bench: Bench) -> None:
     """two requests whose steps alternate hear nothing of each other"""
     first, second = bench.samples.sequences[:2]
     states = bench.open(), bench.open()
@@ -76,7 +77,7 @@ def interleaving_changes_nothing(bench: GenerationBench) -> None:
         bench.compare(row, [*answers[row], bench.finish(state)], "interleaved with another")
 
 
-def _places(bench: GenerationBench) -> Iterator[tuple[int, object, Answers]]:
+def _places(bench: Bench) -> Iterator[tuple[int, object, Answers]]:
     """A request that has had 0, 1, 2, … inputs of the first sequence, and what they gave."""
     inputs = bench.samples.sequences[0]
     for place in range(len(inputs) + 1):
@@ -84,8 +85,8 @@ def _places(bench: GenerationBench) -> Iterator[tuple[int, object, Answers]]:
         yield place, state, [bench.answer(state, payload) for payload in inputs[:place]]
 
 
-def _goes_on_with(bench: GenerationBench, model: GenerationModel[Any]) -> None:
-    there = GenerationBench(lambda: model, bench.samples)
+def _goes_on_with(bench: Bench, model: KeepsState) -> None:
+    there = bench.over(model)
     for place, state, answers in _places(bench):
         snapshot = travelled(bench.model.snapshot(state))
         bench.model.close(state)

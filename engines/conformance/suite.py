@@ -8,11 +8,13 @@ from engines.conformance import (
     ConformanceFault,
     NotApplicable,
     batch_checks,
+    diffusion_checks,
     output_checks,
     state_checks,
     text_checks,
     worker_checks,
 )
+from engines.conformance.diffusion_bench import DiffusionBench
 from engines.conformance.generation_bench import GenerationBench
 from engines.conformance.text_bench import TextBench
 from engines.conformance.worker_bench import WorkerBench
@@ -45,6 +47,35 @@ GENERATION_CHECKS: tuple[Check[GenerationBench], ...] = (
     output_checks.outputs_travel,
     output_checks.outputs_stay_as_they_were,
     output_checks.inputs_are_let_go,
+    output_checks.memory_stays_flat,
+)
+
+DIFFUSION_CHECKS: tuple[Check[DiffusionBench], ...] = (
+    output_checks.samples_make_something,
+    output_checks.repeats_itself,
+    diffusion_checks.jobs_count_down,
+    batch_checks.batching_equals_solo,
+    batch_checks.rows_keep_their_order,
+    state_checks.interleaving_changes_nothing,
+    diffusion_checks.joining_midway_changes_nothing,
+    diffusion_checks.an_abandoned_job_costs_no_other,
+    diffusion_checks.a_raise_costs_the_guilty_job_alone,
+    batch_checks.wrong_parameters_are_refused,
+    batch_checks.wrong_inputs_are_invalid,
+    batch_checks.strange_inputs_raise_nothing_else,
+    diffusion_checks.a_refused_update_changes_nothing,
+    state_checks.reset_begins_anew,
+    state_checks.snapshots_change_nothing,
+    state_checks.snapshots_are_small,
+    state_checks.restored_goes_on,
+    state_checks.restored_goes_on_elsewhere,
+    state_checks.unreadable_snapshots_are_refused,
+    output_checks.seeds_matter,
+    output_checks.times_and_units_advance,
+    output_checks.outputs_travel,
+    output_checks.outputs_stay_as_they_were,
+    diffusion_checks.previews_stay_as_they_were,
+    diffusion_checks.inputs_are_copied,
     output_checks.memory_stays_flat,
 )
 

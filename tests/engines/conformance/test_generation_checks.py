@@ -26,7 +26,7 @@ FAULTS: list[tuple[Callable[[GenerationBench], None], type[Tally], str]] = [
         "wrong input 0 alone: expected InvalidInput, but the model answered",
     ),
     (batch_checks.wrong_inputs_are_invalid, broken.Terse, "expected a sentence like .* got 'no'"),
-    (batch_checks.wrong_inputs_are_invalid, broken.Infected, "run gave InvalidInput"),
+    (batch_checks.wrong_inputs_are_invalid, broken.Infected, "the model gave InvalidInput"),
     (batch_checks.strange_inputs_raise_nothing_else, broken.Trusting, "no attribute gain: .* raised KeyError"),
     (batch_checks.a_raise_costs_the_guilty_row_alone, broken.Hasty, "beside a row that raises"),
     (state_checks.reset_begins_anew, broken.Unforgetting, "reset after 1 inputs"),
