@@ -88,12 +88,12 @@ async def a_spoken_turn(server: Server) -> None:
         await answering
 
 
-async def test_a_hundred_leave_nothing(brief: Server) -> None:
+async def test_forty_leave_nothing(brief: Server) -> None:
     await a_spoken_turn(brief)
     await come_and_go(brief.url, len(WAYS), AT_ONCE, Random(1))
     await settled(brief)
     base = holdings(brief)
-    await come_and_go(brief.url, 100, AT_ONCE, Random(2))
+    await come_and_go(brief.url, 40, AT_ONCE, Random(2))
     await settled(brief)
     await is_back_at(brief, base)
 

@@ -17,7 +17,7 @@ NUMBERS = range(21, 85)
 NEAR = 1e-4
 HEARD_AT_ONCE = 16
 MISHEARD = 8
-"""How many of the numbers the small recogniser may get wrong: it writes 4.9 for forty-nine."""
+"""How many of all the numbers the small recogniser may get wrong: it writes 4.9 for forty-nine."""
 STORY = "She counted the boats in the harbour, and then the gulls above them, and went home. "
 
 
@@ -42,10 +42,12 @@ def numbers_in(said: str) -> set[int]:
     return {number for number in NUMBERS if speakable(str(number)) in plain}
 
 
-async def test_each_of_64_at_once_gets_its_own_and_all_of_it(client: openai.AsyncOpenAI) -> None:
-    """The noise has a fixed seed, so that each must be what it is when nobody else asks."""
-    together = await asyncio.gather(*(spoken(client, number) for number in NUMBERS))
-    for number, samples in zip(NUMBERS, together, strict=True):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.full)])
+async def test_each_of_64_at_once_gets_its_own_and_all_of_it(client: openai.AsyncOpenAI, every: int) -> None:
+    """The noise has a fixed seed, so that each must be what it is when nobody else asks. `every` so many are looked at."""
+    asked = await asyncio.gather(*(spoken(client, number) for number in NUMBERS))
+    numbers, together = NUMBERS[::every], asked[::every]
+    for number, samples in zip(numbers, together, strict=True):
         alone = await spoken(client, number)
         assert samples.shape == alone.shape
         np.testing.assert_allclose(samples, alone, rtol=0, atol=NEAR)
@@ -53,7 +55,7 @@ async def test_each_of_64_at_once_gets_its_own_and_all_of_it(client: openai.Asyn
     said: list[str] = []
     for first in range(0, len(together), HEARD_AT_ONCE):
         said += await asyncio.gather(*(heard(client, samples) for samples in together[first : first + HEARD_AT_ONCE]))
-    found = {number: numbers_in(words) for number, words in zip(NUMBERS, said, strict=True)}
-    assert sum(not numbers for numbers in found.values()) <= MISHEARD
-    assert all(numbers <= {number} for number, numbers in found.items()), found
-    assert all("boats" in words and "home" in words for number, words in zip(NUMBERS, said, strict=True) if number % 4 == 0)
+    found = {number: numbers_in(words) for number, words in zip(numbers, said, strict=True)}
+    assert sum(not words for words in found.values()) * len(NUMBERS) <= MISHEARD * len(found)
+    assert all(words <= {number} for number, words in found.items()), found
+    assert all("boats" in words and "home" in words for number, words in zip(numbers, said, strict=True) if number % 4 == 0)
