@@ -1,9 +1,10 @@
 """The store, as sessions see it. Every method is one atomic decision by the store's own clock, and may be repeated: a call that
 was cancelled, or whose answer was lost, may have been carried out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from sessions.store.job_records import JobSeen, JobsFull, JobState, NewJob
 from sessions.store.records import (
     Announcement,
     Ask,
@@ -184,6 +185,41 @@ class SessionStore(Protocol):
         ...
 
 
+class JobStore(Protocol):
+    """Work that goes on without whoever asked for it, one record for each job. A job that is not over belongs to its node for as
+    long as that reports it; then it is told as failed. What is over is kept for a while. All raise StoreDown."""
+
+    async def post_job(self, job: NewJob, most: int, most_of_tenant: int) -> JobSeen | JobsFull:
+        """A new one, which waits. Repeated by its node it is answered as it is now. Raises ValueError when another one has the
+        id."""
+        ...
+
+    async def report_jobs(self, node: str, progress: Mapping[str, int | None], lease_s: float) -> frozenset[str]:
+        """They go on: in per cent how far each is, None: it waits. Their leases begin anew. Returns those that are no longer
+        the node's to work on: deleted, or given up as it was silent for too long."""
+        ...
+
+    async def end_job(self, job_id: str, node: str, state: JobState, outcome: bytes) -> bool:
+        """Completed or failed. False: it is not the node's any more, and what was made is nobody's."""
+        ...
+
+    async def job(self, tenant: str, job_id: str) -> JobSeen | None:
+        """Another tenant's is as unknown as one that never was."""
+        ...
+
+    async def jobs(self, tenant: str, after: str, limit: int, *, newest_first: bool) -> tuple[JobSeen, ...]:
+        """By their ids; those behind `after` in the order asked for, "": from the beginning."""
+        ...
+
+    async def job_states(self, job_ids: Iterable[str]) -> Mapping[str, JobState]:
+        """Of those that there are, of whatever tenant."""
+        ...
+
+    async def remove_job(self, tenant: str, job_id: str) -> JobSeen | None:
+        """Returns what it was."""
+        ...
+
+
 class KeyStore(Protocol):
     """Named records of an installation: API keys, signing keys. All raise StoreDown."""
 
@@ -202,7 +238,7 @@ class KeyStore(Protocol):
     async def remove(self, shelf: str, name: str) -> bool: ...
 
 
-class Store(AdmissionStore, SessionStore, KeyStore, Protocol):
+class Store(AdmissionStore, SessionStore, JobStore, KeyStore, Protocol):
     async def incarnation(self) -> int: ...
 
     def measured_by(self, watch: CallWatch) -> None:

@@ -1,4 +1,4 @@
-"""Every key of the store in Redis. Admission has one slot, each session one of its own."""
+"""Every key of the store in Redis. Admission has one slot, the jobs have one, each session has one of its own."""
 
 from typing import Final
 
@@ -36,6 +36,14 @@ SESSION_PARTS: Final = ("head", "journal", "inputs", "snapshot", "results", "res
 
 LISTING: Final = tuple(f"{{sessions}}:{part}" for part in ("ids", "of_tenants", "made", "ends"))
 """Of all sessions: by id and by tenant (sorted sets), when each was made and for whom (hash), when it ends (sorted set)."""
+
+JOBS: Final = "{jobs}"
+JOB_KEYS: Final = {
+    "JOB": f"{JOBS}:job:",  # {id}, hash
+    "JOBS_OF_TENANTS": f"{JOBS}:of_tenants",  # sorted set: tenant NUL id, in their order
+    "JOBS_DUE": f"{JOBS}:due",  # sorted set: ids, by when something becomes of each by itself, in µs
+}
+"""Work that goes on without whoever asked for it; all in one slot."""
 
 
 def session_keys(session_id: str) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ import msgspec
 from sessions.store import admission_limits as admission
 from sessions.store import session_limits as limits
 from sessions.store.amounts import NO_LIMIT
-from sessions.store.keys import ADMISSION_KEYS
+from sessions.store.keys import ADMISSION_KEYS, JOB_KEYS
 from sessions.store.records import Priority
 
 PARTS: Final = (
     ("session_head.lua", "session_ownership.lua", "session_content.lua"),
     ("listing.lua",),
     ("shelves.lua",),
+    ("jobs.lua",),
     ("pool.lua", "tickets.lua", "nodes.lua", "waiting.lua", "seating.lua", "gate.lua", "looking.lua", "bills.lua"),
 )
 """The files of one part see each other's locals; all see `register`, `now_us` and the constants."""
@@ -49,7 +50,7 @@ CONSTANTS: Final = {
     "QUOTA_RETRY_US": admission.QUOTA_RETRY_S * 1_000_000,
     "FULL_RETRY_US": admission.FULL_RETRY_S * 1_000_000,
     "LONGEST_RETRY_US": admission.LONGEST_RETRY_S * 1_000_000,
-    **{f"KEY_{name}": f"'{key}'" for name, key in ADMISSION_KEYS.items()},
+    **{f"KEY_{name}": f"'{key}'" for name, key in (ADMISSION_KEYS | JOB_KEYS).items()},
 }
 
 _REGISTER = """\

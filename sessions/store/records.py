@@ -152,8 +152,8 @@ class Evicted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Order(msgspec.Struct, frozen=True, tag=True):
-    """What an operator, or another node, wants of this one: `verb` "close", "drain" or "undrain"; `session_id` empty: the
-    node."""
+    """What an operator, or another node, wants of this one: `verb` "close", "yield", "drain", "undrain", or "forget" of a job
+    that was deleted; `session_id` empty: the node."""
 
     verb: str
     session_id: str
