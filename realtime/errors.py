@@ -120,13 +120,25 @@ _STATUS_OF_KIND: dict[ErrorKind, tuple[int, str, int | None]] = {
     ErrorKind.REPLICA_LOST: (503, SERVER, RETRY_AFTER_S),
 }
 
-FIELDS_OF_ENGINES = frozenset(
-    (
-        *("messages", "language", "voice"),
-        *("prompt", "negative_prompt", "size", "steps", "guidance", "sampler", "strength", "image", "mask"),
-    )
+_SAME = (
+    "messages",
+    "language",
+    "voice",
+    "prompt",
+    "negative_prompt",
+    "steps",
+    "guidance",
+    "sampler",
+    "strength",
+    "image",
+    "mask",
 )
-"""Names that clients know, too, among those at the beginning of an engine's refusal."""
+FIELDS_OF_ENGINES = {
+    **{name: name for name in _SAME},
+    **dict.fromkeys(("width", "height", "width, height"), "size"),
+    "previews": "partial_images",
+}
+"""What stands at the beginning of an engine's refusal, as clients call it."""
 
 Known: TypeAlias = Refusal | RequestFailed | CommandRefused | msgspec.MsgspecError
 
@@ -147,11 +159,16 @@ def refusal(failure: Known) -> Refusal:
 def _from_engine(failure: RequestFailed) -> Refusal:
     """A fault of a field is told like any other: its name comes first."""
     status, family, retry_after_s = _STATUS_OF_KIND[failure.kind]
-    named = failure.message.partition(":")[0]
-    is_known = named.partition("[")[0] in FIELDS_OF_ENGINES
-    field = named if failure.kind is ErrorKind.INVALID and is_known else None
+    field = _client_field(failure.message.partition(":")[0]) if failure.kind is ErrorKind.INVALID else None
     message = str(failure) if field is None else failure.message
     return Refusal(message, status=status, type=family, code=failure.kind.value, field=field, retry_after_s=retry_after_s)
+
+
+def _client_field(named: str) -> str | None:
+    """`image[1]` is one of `image`."""
+    name, bracket, index = named.partition("[")
+    known = FIELDS_OF_ENGINES.get(name)
+    return None if known is None else known + bracket + index
 
 
 @web.middleware

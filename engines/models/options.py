@@ -16,11 +16,13 @@ class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 class PixelsOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an uploaded picture may have: `max_bytes` of its file, `max_pixels`. Larger ones than `kept_pixels` are made smaller;
-    all pictures of a request share them, and as pixels, of three bytes each, they must fit into the worker's ring."""
+    all pictures of a request share them, and as pixels, of three bytes each, they must fit into the worker's ring. Sides are
+    shortened to a multiple of `side_unit`, as painters need it."""
 
     max_bytes: Count = 25 << 20
     max_pixels: Count = 50_000_000
-    kept_pixels: Count = 8 << 20
+    kept_pixels: Count = 4 << 20
+    side_unit: Count = 16
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

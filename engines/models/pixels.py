@@ -34,7 +34,8 @@ class PixelsModel(Stateless):
     as `image` uint8 [h, w, 3] (RGB, upright) and `mask` uint8 [h, w], 255 where to paint anew: what is transparent in the upload,
     or white when nothing can be. Text and attributes go along.
 
-    A picture of more than its share of `kept_pixels` is made smaller, and the mask like the picture that it belongs to, `image`.
+    A picture of more than its share of `kept_pixels` is made smaller, and its sides multiples of `side_unit`; the mask is treated
+    like the picture that it belongs to, `image`.
     """
 
     units = "pictures"
@@ -55,9 +56,9 @@ class PixelsModel(Stateless):
         return id(payload)
 
     def run(self, batch: Sequence[tuple[None, Payload]]) -> list[list[Produced] | InvalidInput]:
-        return [self._decoded(payload) for _, payload in batch]
+        return [self._answer(payload) for _, payload in batch]
 
-    def _decoded(self, payload: Payload) -> list[Produced] | InvalidInput:
+    def _answer(self, payload: Payload) -> list[Produced] | InvalidInput:
         try:
             pixels = self._all_decoded(payload.arrays)
         except InvalidInput as wrong:
@@ -71,7 +72,7 @@ class PixelsModel(Stateless):
         if MASK in opened:
             _check_mask(opened)
         share = self._options.kept_pixels // max(1, len(opened) - (MASK in opened))
-        return {field: _pixels(field, picture, share) for field, picture in opened.items()}
+        return {field: self._pixels(field, picture, share) for field, picture in opened.items()}
 
     def _opened(self, field: str, file: Array) -> ImageFile.ImageFile:
         """Its head has been read, its pixels have not."""
@@ -89,6 +90,13 @@ class PixelsModel(Stateless):
         if (frames := _frames(picture)) > 1:
             raise InvalidInput(f"{field}: expected {EXPECTED} with one frame, got {frames} frames")
         return picture
+
+    def _pixels(self, field: str, picture: Image.Image, most_pixels: int) -> Pixels:
+        """Raises InvalidInput."""
+        pixels = attempt(_decoded, picture, most_pixels, self._options.side_unit, is_mask=field == MASK)
+        if isinstance(pixels, Exception):
+            raise _unreadable(field, pixels, most_pixels)
+        return pixels
 
 
 def _head(file: memoryview) -> ImageFile.ImageFile:
@@ -119,17 +127,9 @@ def _check_mask(opened: Mapping[str, ImageFile.ImageFile]) -> None:
         raise InvalidInput(f"{MASK}: expected the size of the picture, {expected}, got {got}")
 
 
-def _pixels(field: str, picture: Image.Image, most_pixels: int) -> Pixels:
-    """Raises InvalidInput."""
-    pixels = attempt(_fitting_pixels, picture, most_pixels, is_mask=field == MASK)
-    if isinstance(pixels, Exception):
-        raise _unreadable(field, pixels, most_pixels)
-    return pixels
-
-
-def _fitting_pixels(picture: Image.Image, most_pixels: int, *, is_mask: bool) -> Pixels:
+def _decoded(picture: Image.Image, most_pixels: int, side_unit: int, *, is_mask: bool) -> Pixels:
     upright = ImageOps.exif_transpose(_eight_bit(picture))
-    fitting = _fitting(_masked(upright) if is_mask else _flat(upright), most_pixels)
+    fitting = _fitting(_masked(upright) if is_mask else _flat(upright), most_pixels, side_unit)
     return np.array(fitting, np.uint8)
 
 
@@ -155,10 +155,11 @@ def _masked(picture: Image.Image) -> Image.Image:
     return ImageOps.invert(picture.convert("RGBA").getchannel("A"))
 
 
-def _fitting(picture: Image.Image, most_pixels: int) -> Image.Image:
-    width, height = picture.size
-    if width * height <= most_pixels:
-        return picture
-    scale = (most_pixels / (width * height)) ** 0.5
-    size = max(1, int(width * scale)), max(1, int(height * scale))
-    return picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+def _fitting(picture: Image.Image, most_pixels: int, side_unit: int) -> Image.Image:
+    scale = min(1.0, (most_pixels / (picture.width * picture.height)) ** 0.5)
+    size = _side(picture.width * scale, side_unit), _side(picture.height * scale, side_unit)
+    return picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def _side(length: float, unit: int) -> int:
+    return max(unit, int(length) // unit * unit)

@@ -15,7 +15,7 @@ from engines.models.pixels import PixelsModel
 from engines.payloads import Array, Payload
 from fakes.uploads import drawn, file, png_bomb, webp_bomb
 
-SEEN = drawn()
+SEEN = drawn(16, 16)
 
 
 def outcome(files: dict[str, bytes], **options: object) -> dict[str, NDArray[np.generic]] | InvalidInput:
@@ -54,7 +54,7 @@ def test_a_photograph_is_turned_upright() -> None:
 
 
 def test_what_is_transparent_is_white() -> None:
-    alpha = np.full((12, 16, 1), 255, np.uint8)
+    alpha = np.full((16, 16, 1), 255, np.uint8)
     alpha[:6] = 0
     pixels = decoded({"image": file(np.concatenate([SEEN, alpha], axis=2))})["image"]
     assert (pixels[:6] == 255).all()
@@ -63,13 +63,13 @@ def test_what_is_transparent_is_white() -> None:
 
 def test_grey_of_sixteen_bits_keeps_its_upper_half() -> None:
     grey = np.array([[0, 257, 32_896, 65_535]], np.uint16)
-    np.testing.assert_array_equal(decoded({"image": file(grey)})["image"][0, :, 0], [0, 1, 128, 255])
+    np.testing.assert_array_equal(decoded({"image": file(grey)}, side_unit=1)["image"][0, :, 0], [0, 1, 128, 255])
 
 
 def test_the_mask_is_where_it_is_transparent_or_white() -> None:
-    alpha = np.zeros((12, 16, 4), np.uint8)
+    alpha = np.zeros((16, 16, 4), np.uint8)
     alpha[:, :8, 3] = 255
-    white = np.zeros((12, 16), np.uint8)
+    white = np.zeros((16, 16), np.uint8)
     white[:, 8:] = 255
     for mask in (alpha, white):
         np.testing.assert_array_equal(decoded({"image": file(SEEN), "mask": file(mask)})["mask"], white)
@@ -78,10 +78,15 @@ def test_the_mask_is_where_it_is_transparent_or_white() -> None:
 def test_large_ones_become_smaller_with_their_mask() -> None:
     large = np.full((400, 200, 3), 7, np.uint8)
     pixels = decoded({"image": file(large), "mask": file(large[:, :, 0])}, kept_pixels=20_000)
-    assert {array.shape[:2] for array in pixels.values()} == {(200, 100)}
+    assert {array.shape[:2] for array in pixels.values()} == {(192, 96)}
     assert (pixels["image"] == 7).all()
     two = decoded({"image": file(large), "image[1]": file(large)}, kept_pixels=20_000)
     assert all(array.shape[0] * array.shape[1] <= 10_000 for array in two.values())
+
+
+@pytest.mark.parametrize(("size", "shape"), [((37, 50), (32, 48)), ((3, 17), (16, 16)), ((48, 48), (48, 48))])
+def test_sides_become_multiples(size: tuple[int, int], shape: tuple[int, int]) -> None:
+    assert decoded({"image": file(drawn(*size)), "mask": file(drawn(*size))})["mask"].shape == shape
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_large_ones_become_smaller_with_their_mask() -> None:
         ({"image": file(SEEN)[:-40]}, "image: expected a picture as PNG, JPEG or WebP, got a broken one"),
         ({"image": file(SEEN, "JPEG")[:-200]}, "image: expected a picture as PNG, JPEG or WebP, got a broken one"),
         ({"mask": file(SEEN)}, "image: expected the picture that the mask belongs to, got none"),
-        ({"image": file(SEEN), "mask": file(SEEN[1:])}, "mask: expected the size of the picture, 16 x 12, got 16 x 11"),
+        ({"image": file(SEEN), "mask": file(SEEN[1:])}, "mask: expected the size of the picture, 16 x 16, got 16 x 15"),
     ],
 )
 def test_what_is_wrong_is_named(files: dict[str, bytes], said: str) -> None:
@@ -108,7 +113,7 @@ def test_what_moves_is_refused(format: str) -> None:
 
 def test_limits_are_told_with_their_numbers() -> None:
     assert fault({"image": file(SEEN)}, max_bytes=100).startswith("image: expected a file of at most 100 bytes, got ")
-    assert fault({"image": file(SEEN)}, max_pixels=191) == "image: expected a picture of at most 191 pixels, got 16 x 12"
+    assert fault({"image": file(SEEN)}, max_pixels=255) == "image: expected a picture of at most 255 pixels, got 16 x 16"
 
 
 @pytest.mark.parametrize(
