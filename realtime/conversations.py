@@ -11,6 +11,7 @@ from sessions.admission.admission import Admission
 from sessions.admission.node import Node
 from sessions.billing import Billing
 from sessions.retention.ownership import Ownership
+from sessions.retention.sealing import Sealing
 from sessions.retention.settings import SessionLimits
 from sessions.retention.snapshots import Binding, Origin, Snapshots
 from sessions.store.interface import Store
@@ -40,7 +41,7 @@ def conversations_of(
 ) -> Conversations:
     """Needs a running loop. `origin` is what their state is made by here. `clock` is monotonic, in seconds."""
     known = KnownSessions()
-    ownership = Ownership(store, node.identity.node, node.leases.lease_s, clock)
+    ownership = Ownership(store, node.identity.node, node.leases.lease_s, clock, sealing=Sealing.of_environment())
     sessions = VoiceSessions(
         graph,
         voice,

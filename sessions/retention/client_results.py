@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
+from sessions.retention.sealing import Unreadable
 from sessions.store.interface import StoreDown
 from sessions.store.session_limits import LONGEST_EVENT_ID, MOST_RESULTS, RESULT_WINDOW_S
 
@@ -31,7 +32,7 @@ class ClientResults:
             return None
         try:
             return await self._lookup(event_id)
-        except StoreDown:
+        except (StoreDown, Unreadable):
             return None  # better done twice than not at all
 
     def keep(self, event_id: str, result: bytes) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from sessions.retention.sealing import Sealing
 from sessions.states import State
 from sessions.store.interface import Fenced, Store, StoreDown, UnknownSession
 from sessions.store.records import Claimed, Fence, Kept, Missed, OwnedBy, SessionRecord, Write
@@ -100,12 +101,14 @@ class Ownership:
         lease_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sealing: Sealing = Sealing(),  # noqa: B008 (a fixed value)
     ) -> None:
         self.store = store
         self.node = node
         self._lease_s = lease_s
         self._clock = clock
         self._sleep = sleep
+        self._sealing = sealing
         self._holds: dict[str, Hold] = {}
         self._claiming: set[str] = set()
         self._orphans: set[asyncio.Task[None]] = set()
@@ -159,7 +162,7 @@ class Ownership:
         `hold.replaced` is told that its content is missing."""
         sent_at, fence = self._clock(), hold.fence
         try:
-            await self.store.write(hold.session_id, fence, write)
+            await self.store.write(hold.session_id, fence, self._sealing.of(hold.session_id).write(write))
         except UnknownSession:
             await self._put_back(hold)
             return await self.write(hold, write)
@@ -180,10 +183,15 @@ class Ownership:
             log.info("session %s: the store was not told that its token arrived", hold.session_id)
 
     async def missed(self, hold: Hold, after: int) -> Missed:
-        return await self.store.missed(hold.session_id, hold.fence, after)
+        """Raises Unreadable, as `kept` and `result` do: see `sealing`."""
+        return self._sealing.of(hold.session_id).missed(await self.store.missed(hold.session_id, hold.fence, after))
 
     async def kept(self, hold: Hold) -> Kept:
-        return await self.store.kept(hold.session_id, hold.fence)
+        return self._sealing.of(hold.session_id).kept(await self.store.kept(hold.session_id, hold.fence))
+
+    async def result(self, session_id: str, event_id: str) -> bytes | None:
+        result = await self.store.result(session_id, event_id)
+        return None if result is None else self._sealing.of(session_id).result(event_id, result)
 
     async def usage(self, hold: Hold) -> Mapping[str, float]:
         """All so far, on every node."""

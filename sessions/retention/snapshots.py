@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 import secrets
@@ -15,12 +14,11 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from sessions.retention.sealing import KEY_VARIABLE, NONCE_BYTES, root
+
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-KEY_VARIABLE = "ANTIPHON_SNAPSHOT_KEY"
-"""In the environment: any long secret; snapshots are encrypted with it. All nodes need the same."""
-NONCE_BYTES = 12
 IN_STORE = "store"
 
 
@@ -75,7 +73,7 @@ class Snapshots:
         self._origin = origin
         self._profile = origin.pipeline if binds is Binding.PIPELINE else f"{origin.pipeline} {origin.model_hash}"
         self._directory = None if place == IN_STORE else Path(place)
-        self._cipher = None if key is None else AESGCM(hashlib.sha256(key.encode()).digest())
+        self._cipher = None if key is None else AESGCM(root(key))
 
     @classmethod
     def of_environment(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from sessions.retention.journal import Journal, Said
 from sessions.retention.ownership import Hold, Ownership
+from sessions.retention.sealing import Unreadable
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
@@ -77,7 +78,7 @@ class Outgoing:
         try:
             await self.journal.settled()
             missed = await self._ownership.missed(self._hold, last_seq)
-        except (StoreDown, Fenced, UnknownSession) as failure:
+        except (StoreDown, Fenced, UnknownSession, Unreadable) as failure:
             log.warning("session %s: what its client has missed is not known: %s", self._hold.session_id, failure)
             return None
         if not missed.complete or last_seq > self.teller.seq:

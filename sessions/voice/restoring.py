@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from sessions.retention.ownership import Hold, Ownership
+from sessions.retention.sealing import Unreadable
 from sessions.retention.snapshots import NotRestorable, Snapshots
 from sessions.voice.conversation import Entry, text_of
 from sessions.voice.events import (
@@ -35,7 +36,10 @@ class Due(msgspec.Struct, frozen=True):
 
 async def restore(hold: Hold, ownership: Ownership, snapshots: Snapshots, voices: Collection[str]) -> "Restored":
     """`voices` speak here, the default one first. Raises NotRestorable, UnknownSession, Fenced, StoreDown."""
-    kept = await ownership.kept(hold)
+    try:
+        kept = await ownership.kept(hold)
+    except Unreadable as sealed:
+        raise NotRestorable(str(sealed)) from sealed
     if kept.snapshot is None:
         raise NotRestorable(f"session {hold.session_id} has no snapshot yet")
     snapshot = unpack(await snapshots.read(hold.session_id, kept.snapshot))

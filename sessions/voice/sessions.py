@@ -257,7 +257,7 @@ class VoiceSessions:
         teller.begin(hold.fence.number, moved_at)
         unfinished = UnfinishedAnswers() if restored is None else restored.unfinished
         outgoing = Outgoing(session, hold, teller, self._ownership, self._snapshots, unfinished, moved_at)
-        results = ClientResults(self._clock, None if restored is None else partial(self._ownership.store.result, hold.session_id))
+        results = ClientResults(self._clock, None if restored is None else partial(self._ownership.result, hold.session_id))
         running = Running(session, hold, outgoing, results, self._ownership, self._snapshots, self._billing, self._wall_clock)
         write, life_s = outgoing.journal.write_usage, hold.record.life_s
         self._billing.follow(hold.record.tenant, hold.session_id, session.usage, write, life_s)

@@ -18,7 +18,7 @@ from realtime.media.job import MediaFailed, MediaJob
 from realtime.media.messages import FILE_WINDOWS, PIECE_BYTES, FailureKind
 from realtime.settings import API_KEY_VARIABLE, SIGNING_KEY_VARIABLE
 from realtime.webrtc.turn import SECRET_VARIABLE
-from sessions.retention.snapshots import KEY_VARIABLE
+from sessions.retention.sealing import KEY_VARIABLE
 
 HANGING = Path(__file__).parents[2] / "fakes" / "hanging_media_worker.py"
 

@@ -2,13 +2,17 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from urllib.parse import urlencode
 
 import aiohttp
+import msgspec
 import pytest
 import pytest_asyncio
 
+from fakes.cut_store import CutStore
 from fakes.edge import Edge, ServeEdge
 from sessions.retention.resume_tokens import hashed
+from sessions.retention.sealing import KEY_VARIABLE
 from sessions.store.memory import MemoryStore
 from strict_client import Event, StrictClient, alive
 
@@ -122,3 +126,26 @@ async def test_who_claims_to_have_more_than_was_said_is_told_anew(edge: Edge, la
     async with edge.socket(f"/v1/realtime?resume={token}&last_seq={last_seq}") as client:
         assert "resync" in await client.until("session.created")
         await alive(client)
+
+
+async def test_with_a_key_nothing_that_is_said_stands_in_the_store_in_plain(
+    monkeypatch: pytest.MonkeyPatch, serve_edge: ServeEdge
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "a secret")
+    store = CutStore(lambda: 1_700_000_000_000_000)
+    one, other = [await serve_edge(store=store, name=name) for name in ("one", "other")]
+    async with one.connect() as first:
+        created = first.seen[0]
+        await first.write("Paris?")
+        await first.send("conversation.item.delete", event_id="e1", item_id="Paris")
+        await first.error()
+        await first.socket.close(code=1001)
+    after = {"resume": created["resume"]["token"], "last_seq": created["resume"]["seq"]}
+    async with other.socket(f"/v1/realtime?{urlencode(after)}") as second:
+        assert "resync" not in await second.until("session.created")
+        assert [await second.next() for _ in first.seen[1:]] == first.seen[1:]
+        await second.send("conversation.item.delete", event_id="e1", item_id="Paris")
+        assert "'Paris'" in (await second.error())["message"]
+    written = msgspec.msgpack.encode(store.written)
+    assert len(written) > 1_000
+    assert b"Paris" not in written
