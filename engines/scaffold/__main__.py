@@ -1,4 +1,4 @@
-"""`python -m engines.scaffold NAME [--execution GENERATION|AR]`"""
+"""`python -m engines.scaffold NAME [--execution GENERATION|AR|DIFFUSION]`"""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         "--execution",
         choices=[execution.value for execution in ExecutionType],
         default=ExecutionType.GENERATION.value,
-        help="GENERATION: tensor in, tensor out. AR: a language model (default: %(default)s)",
+        help="GENERATION: tensor in, tensor out. AR: a language model. DIFFUSION: denoising steps (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     try:

@@ -17,6 +17,7 @@ from engines.scaffold.registration import CannotRegister, with_entry
 LONGEST_NAME = 24
 """As long as a worker's may be: engines/launching/worker_settings.py."""
 TEMPLATES = Path(__file__).parent / "templates"
+KINDS = {ExecutionType.GENERATION: "generation", ExecutionType.AR: "ar", ExecutionType.DIFFUSION: "diffusion"}
 NEW_FILES: Mapping[ExecutionType, Mapping[str, str]] = {
     execution: {
         "engines/models/$name.py": f"{kind}_model.txt",
@@ -25,7 +26,7 @@ NEW_FILES: Mapping[ExecutionType, Mapping[str, str]] = {
         "deploy/$name.yaml": "deployment.txt",
         "tests/engines/models/test_$name.py": f"{kind}_test.txt",
     }
-    for execution, kind in ((ExecutionType.GENERATION, "generation"), (ExecutionType.AR, "ar"))
+    for execution, kind in KINDS.items()
 }
 """Path → template."""
 
@@ -73,7 +74,8 @@ def _check_name(name: str) -> None:
         raise CannotWrite(f"name: expected {expected}, got {name!r}")
     if not isinstance(yaml.safe_load(name), str):
         raise CannotWrite(f"name: expected one that YAML reads as a name, got {name!r}, which it reads as {yaml.safe_load(name)}")
-    for what, taken in (("model", registry.GENERATION), ("model", registry.AR), ("pipeline", PIPELINES)):
+    models = (("model", families) for families in (registry.GENERATION, registry.AR, registry.DIFFUSION))
+    for what, taken in (*models, ("pipeline", PIPELINES)):
         if name in taken:
             raise CannotWrite(f"name: expected one that no {what} has, got {name!r}")
 

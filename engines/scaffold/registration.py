@@ -11,6 +11,9 @@ def with_entry(source: str, name: str, entry: str) -> str:
     """`entry`, whole lines, becomes the last of the module-level dict `name`. Raises CannotRegister."""
     end = _last_line(source, name)
     lines = source.splitlines(keepends=True)
+    if lines[end - 1].endswith("= {}\n"):
+        lines[end - 1 : end] = [lines[end - 1].replace("{}", "{"), "}\n"]
+        end += 1
     if lines[end - 1].strip() != "}":
         raise CannotRegister(f"{name}: expected a dict literal that ends with a line of its own, got {lines[end - 1].strip()!r}")
     extended = "".join([*lines[: end - 1], entry, *lines[end - 1 :]])

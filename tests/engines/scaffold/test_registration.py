@@ -10,6 +10,7 @@ FIRST: dict[str, int] = {
 SECOND: dict[str, int] = {"two": 2}
 THIRD: dict[str, int] = {
 }
+FOURTH: dict[str, int] = {}
 """
 
 
@@ -17,11 +18,13 @@ def test_an_entry_becomes_the_last_and_all_else_stays():
     assert with_entry(SOURCE, "FIRST", '    "three": 3,\n') == SOURCE.replace("# }\n", '# }\n    "three": 3,\n')
 
 
-def test_an_empty_dict_gets_its_first():
-    assert with_entry(SOURCE, "THIRD", '    "three": 3,\n').endswith('= {\n    "three": 3,\n}\n')
+@pytest.mark.parametrize(("name", "empty"), [("THIRD", "{\n}"), ("FOURTH", "{}")])
+def test_an_empty_dict_gets_its_first(name: str, empty: str):
+    before, after = (f"{name}: dict[str, int] = {value}\n" for value in (empty, '{\n    "three": 3,\n}'))
+    assert with_entry(SOURCE, name, '    "three": 3,\n') == SOURCE.replace(before, after)
 
 
-@pytest.mark.parametrize(("name", "sentence"), [("SECOND", "ends with a line of its own"), ("FOURTH", "found none")])
+@pytest.mark.parametrize(("name", "sentence"), [("SECOND", "ends with a line of its own"), ("FIFTH", "found none")])
 def test_what_cannot_be_extended_is_named(name: str, sentence: str):
     with pytest.raises(CannotRegister, match=f"{name}: expected .*{sentence}"):
         with_entry(SOURCE, name, '    "three": 3,\n')

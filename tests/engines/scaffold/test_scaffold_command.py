@@ -57,7 +57,7 @@ def python(tree: Path, *arguments: str) -> str:
 def test_what_it_writes_works_as_it_is(tree: Path):
     """One of each execution type side by side: the tools, which take long to start, look at all of it at once."""
     (tree / ".venv").symlink_to(sys.prefix)  # where the tools' configuration looks for it
-    names = {"GENERATION": "my_first", "AR": "my_second"}
+    names = {"GENERATION": "my_first", "AR": "my_second", "DIFFUSION": "my_third"}
     sources: dict[str, None] = {}
     for execution, name in names.items():
         said = python(tree, "-m", "engines.scaffold", name, "--execution", execution)
