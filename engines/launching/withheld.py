@@ -3,7 +3,15 @@
 import os
 from collections.abc import Mapping
 
-SECRETS = frozenset({"ANTIPHON_API_KEY", "ANTIPHON_SIGNING_KEY", "ANTIPHON_SNAPSHOT_KEY", "ANTIPHON_TURN_SECRET"})
+SECRETS = frozenset(
+    {
+        "ANTIPHON_API_KEY",
+        "ANTIPHON_SIGNING_KEY",
+        "ANTIPHON_SNAPSHOT_KEY",
+        "ANTIPHON_STORE_PASSWORD",
+        "ANTIPHON_TURN_SECRET",
+    }
+)
 """Variables that the gateway alone needs, be it one node or several. A new one belongs here, too."""
 
 

@@ -1,8 +1,9 @@
 """The store that a URL names."""
 
+import os
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from sessions.store.redis import RedisStore
 from sessions.store.servers import ClusterServers, OneServer, Place, SentinelServers, Servers
 from sessions.store.url import Address, BadAddress, parse
 
+PASSWORD_VARIABLE = "ANTIPHON_STORE_PASSWORD"
 SENTINEL_TIMEOUT_S = 0.5
 """Each must have answered within the time that a call has."""
 
@@ -28,13 +30,19 @@ SENTINEL_TIMEOUT_S = 0.5
 async def open_store(url: str, settle_s: float) -> AsyncGenerator[Store]:
     """Raises BadAddress, and StoreDown when nobody is there. `settle_s`: how long nodes that live may register what they hold
     after the store has lost its data."""
-    address = parse(url)
+    address = with_password(parse(url))
     if address.kind == "memory":
         # nobody else has held anything: there is nothing to wait for
         yield MemoryStore(_steady_us(), settle_s=0.0)
         return
     async with connected(address) as connection:
         yield RedisStore(connection, settle_s)
+
+
+def with_password(address: Address, environment: Mapping[str, str] = os.environ) -> Address:
+    """The one in the environment, where the URL has none: a deployment's file is read by many."""
+    kept_apart = environment.get(PASSWORD_VARIABLE, "").strip()
+    return msgspec.structs.replace(address, password=kept_apart) if kept_apart and address.password is None else address
 
 
 def _steady_us() -> Callable[[], int]:

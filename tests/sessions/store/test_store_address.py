@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.redis_server import running_redis
-from sessions.store.address import open_store
+from sessions.store.address import PASSWORD_VARIABLE, open_store, with_password
+from sessions.store.interface import StoreDown
 from sessions.store.records import SessionRecord
 from sessions.store.url import BadAddress, parse
 
@@ -38,6 +39,23 @@ def test_user_and_password_are_unquoted():
     assert (address.user, address.password) == ("us:er", "p@s/s:w")
     assert parse("redis://h").password is None
     assert parse("rediss://h?ca=/etc/ca.pem").ca == "/etc/ca.pem"
+
+
+def test_a_password_may_stand_in_the_environment_and_the_urls_own_wins():
+    kept_apart = {PASSWORD_VARIABLE: " s3cret\n"}
+    assert with_password(parse("redis://user@h"), kept_apart).password == "s3cret"
+    assert with_password(parse("redis://:own@h"), kept_apart).password == "own"
+    assert with_password(parse("redis://h"), {PASSWORD_VARIABLE: ""}).password is None
+
+
+async def test_the_environments_password_opens_a_redis_that_wants_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async with running_redis(tmp_path, "--requirepass", "s3cret") as redis:
+        with pytest.raises(StoreDown):
+            async with open_store(redis.url, 0):
+                pass
+        monkeypatch.setenv(PASSWORD_VARIABLE, "s3cret")
+        async with open_store(redis.url, 0) as store:
+            assert await store.incarnation() > 0
 
 
 @pytest.mark.parametrize(
