@@ -9,6 +9,7 @@ from typing import Any
 
 from engines.bridges.transcript_prompt import TranscriptPrompt
 from engines.connectors.process import Connectors
+from engines.diffusion.scheduling import Scheduler
 from engines.models import GenerationModel
 from engines.models.diffusion import DiffusionModel
 from engines.models.text import ModelDied
@@ -62,7 +63,8 @@ class Bench:
         self.text_model = ScriptedTextModel()
         self.stepper = HeldSteps(asyncio.get_running_loop())
         self.steppers: dict[str, DiffusionModel[Any, Any]] = {"steps": self.stepper}
-        self.scheduler = FirstCome()
+        self.first_come = FirstCome()
+        self.scheduler: Scheduler = self.first_come
         self.models: dict[str, GenerationModel[Any]] = {"echo": self.model, "blobs": EchoingModel()}
         """By stage; those that are not named are ScriptedModels."""
         self.batch = BatchSpec()

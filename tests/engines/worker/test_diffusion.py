@@ -83,13 +83,13 @@ async def test_jobs_at_different_steps_share_calls_and_join_at_the_next(bench: B
 
 
 async def test_rows_and_keys_part_calls(bench: Bench) -> None:
-    bench.scheduler.most_rows = 4
+    bench.first_come.most_rows = 4
     gateway = await bench.gateway()
-    bench.scheduler.held = time.monotonic() + 3600
+    bench.first_come.held = time.monotonic() + 3600
     for name, rows, key in (("a", 2, "x"), ("b", 1, "y"), ("c", 2, "x"), ("d", 1, "x")):
         order(gateway, name, rows=rows, key=key, steps=1)
     await gateway.heard()
-    bench.scheduler.held = 0.0
+    bench.first_come.held = 0.0
     order(gateway, "e", key="z", steps=1)
     for name in "abcde":
         await ends(gateway, name)
@@ -101,7 +101,7 @@ async def test_rows_and_keys_part_calls(bench: Bench) -> None:
 
 async def test_the_scheduler_is_asked_again_when_it_says(bench: Bench) -> None:
     gateway = await bench.gateway()
-    bench.scheduler.held = time.monotonic() + 0.03
+    bench.first_come.held = time.monotonic() + 0.03
     order(gateway, "a", steps=1)
     assert (await ends(gateway, "a")).timing.queue_ms >= 20
 
@@ -114,7 +114,7 @@ async def test_a_request_without_credit_stops_and_no_other_does(bench: Bench) ->
     order(gateway, "other", steps=5)
     await ends(gateway, "other")
     assert sum("slow" in call for call in bench.stepper.calls) == 1
-    assert bench.scheduler.members == []
+    assert bench.first_come.members == []
     gateway.grant("slow", 3, stage="steps")
     assert [payload(chunk).attributes.get(STEP) for chunk in await gateway.chunks("slow")] == [2, 3, None]
 
@@ -140,7 +140,7 @@ async def test_an_abort_takes_effect_at_the_next_call(bench: Bench) -> None:
     bench.stepper.release()
     await gateway.next(Aborted)
     assert (bench.stepper.calls, bench.stepper.abandoned, bench.stepper.closed) == ([["r"]], ["r"], 1)
-    assert bench.scheduler.members == []
+    assert bench.first_come.members == []
     assert not any(isinstance(message, Emit) for message in gateway.unread)
 
 
@@ -191,7 +191,7 @@ async def test_a_job_that_fails_costs_no_other(bench: Bench) -> None:
     await ends(gateway, "gate")
     await gateway.idle()
     assert sorted(bench.stepper.abandoned) == ["invalid", "raise"]
-    assert bench.scheduler.members == []
+    assert bench.first_come.members == []
     order(gateway, "good2", steps=2)
     assert isinstance(alone, Inline)
     assert payload(await ends(gateway, "good2")).arrays["sums"] == alone.payload.arrays["sums"]
@@ -205,7 +205,7 @@ async def test_what_the_model_refuses_at_open_is_invalid(bench: Bench) -> None:
 
 async def test_a_one_shot_request_that_cannot_be_done_in_time_is_refused_at_once(bench: Bench) -> None:
     gateway = await bench.gateway()
-    bench.scheduler.refuses["late"] = "too late by 7 ms"
+    bench.first_come.refuses["late"] = "too late by 7 ms"
     order(gateway, "r", key="late")
     failed = await gateway.next(Failed)
     assert (failed.kind, failed.message) == (ErrorKind.OVERLOADED, "too late by 7 ms")
@@ -214,13 +214,31 @@ async def test_a_one_shot_request_that_cannot_be_done_in_time_is_refused_at_once
     assert (await counted(gateway)).shed == 1
 
 
+async def test_who_is_shed_is_told_while_the_next_call_runs(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "long", steps=2)
+    await bench.stepper.call_begins()
+    bench.first_come.sheds["late"] = "no time"
+    order(gateway, "late", key="late")
+    await gateway.heard()
+    bench.stepper.let()
+    assert await bench.stepper.call_begins() == ["long"]
+    assert (await gateway.next(Failed)).message == "no time"
+    assert bench.stepper.abandoned == []
+    bench.stepper.release()
+    await ends(gateway, "long")
+    await gateway.idle()
+    assert (bench.stepper.abandoned, bench.stepper.closed) == (["late"], 2)
+
+
 async def test_what_is_shed_of_a_request_that_goes_on_is_a_chunk(bench: Bench) -> None:
     gateway = await bench.gateway()
     bench.stepper.hold()
     submit(gateway, "r")
     push(gateway, "r", "first", steps=9, key="slow")
     await bench.stepper.call_begins()
-    bench.scheduler.sheds["slow"] = "3 calls are left, and time for 1"
+    bench.first_come.sheds["slow"] = "3 calls are left, and time for 1"
     push(gateway, "r", "second", steps=1)
     await gateway.heard()
     bench.stepper.release()
@@ -245,12 +263,12 @@ async def test_deadlines_are_the_inputs_own_or_the_requests_and_count_from_when_
     after = time.monotonic()
     bench.stepper.let()
     await bench.stepper.call_begins()
-    deadlines = [member.deadline for member in bench.scheduler.members[1:]]
+    deadlines = [member.deadline for member in bench.first_come.members[1:]]
     assert deadlines[2] is None
     for deadline, allowed_s in zip(deadlines[:2], (2.0, 5.0), strict=True):
         assert deadline is not None
         assert before + allowed_s <= deadline <= after + allowed_s
-    assert {member.service_class for member in bench.scheduler.members} == {"interactive"}
+    assert {member.service_class for member in bench.first_come.members} == {"interactive"}
 
 
 async def test_what_is_late_before_it_could_begin_is_never_begun(bench: Bench) -> None:
