@@ -20,8 +20,9 @@ class Kept(NamedTuple):
 class PictureLinks:
     """In the memory of this node. `prefix` begins their names: behind a front it tells the node. `clock` is in seconds."""
 
-    def __init__(self, prefix: str = "pic", clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, prefix: str = "pic", clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
         self._prefix = prefix
+        self._most_bytes = most_bytes
         self._clock = clock
         self._kept: dict[str, Kept] = {}
         """The oldest first: all live equally long."""
@@ -43,7 +44,7 @@ class PictureLinks:
         now = self._clock()
         while self._kept:
             name, oldest = next(iter(self._kept.items()))
-            if oldest.until > now and self._bytes <= MOST_BYTES:
+            if oldest.until > now and self._bytes <= self._most_bytes:
                 return
             del self._kept[name]
             self._bytes -= len(oldest.file)

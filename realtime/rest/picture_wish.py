@@ -1,6 +1,5 @@
 """What clients say of a picture or a film that they want: the fields that images and videos have in common."""
 
-import math
 import re
 import secrets
 from typing import Annotated
@@ -39,9 +38,6 @@ class PictureFields(msgspec.Struct, frozen=True, kw_only=True):
         _check_prompt("prompt", self.prompt)
         if self.negative_prompt is not None:
             _check_length("negative_prompt", self.negative_prompt)
-        for field, value in (("guidance", self.guidance), ("strength", self.strength)):
-            if value is not None and not math.isfinite(value):
-                raise Invalid(field, "a finite number", value)
         width, height = sides(self.size)
         return Picture(
             width=width,

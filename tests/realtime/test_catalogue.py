@@ -29,3 +29,13 @@ def test_what_is_not_there_has_no_models() -> None:
     names = catalogue(graph)
     assert (names.chat, names.transcription, names.speech) == ((), (), ())
     assert names.voices == {"mia": "song"}
+
+
+def test_who_paints_is_named_by_its_folder() -> None:
+    painter = StageSettings(model="m:M", directory="/models/flux")
+    graph = GraphSettings(pipeline="images", workers={}, stages={"painter": painter}, voices={})
+    names = catalogue(graph)
+    assert (names.pictures, names.films) == (("flux", "antiphon-images"), ())
+    assert names.models == ("antiphon-images", "flux")
+    filming = catalogue(msgspec.structs.replace(graph, pipeline="videos"))
+    assert (filming.pictures, filming.films) == ((), ("flux", "antiphon-videos"))

@@ -33,6 +33,8 @@ SESSION = "sess_0123456789abcdef0123"
         ("POST /v1/realtime/calls/rtc_12_00ff/hangup HTTP/1.1", Wanted("/v1/realtime/calls/rtc_12_00ff/hangup", None, 12)),
         ("PATCH /v1/realtime/calls/rtc%5F3_00ff HTTP/1.1", Wanted("/v1/realtime/calls/rtc_3_00ff", None, 3)),
         ("DELETE /v1/realtime/calls/rtc_00ff HTTP/1.1", Wanted("/v1/realtime/calls/rtc_00ff")),
+        ("GET /pictures/pic_3_00ff.png HTTP/1.1", Wanted("/pictures/pic_3_00ff.png", None, 3)),
+        ("GET /pictures/pic_00ff.png HTTP/1.1", Wanted("/pictures/pic_00ff.png")),
         ("GET http://elsewhere/ HTTP/1.1", Wanted()),
         ("nonsense", Wanted()),
         ("", Wanted()),

@@ -72,3 +72,14 @@ async def test_without_the_store_nothing_new_is_begun(serve_edge: ServeEdge, gra
     assert graph.open_requests == 0
     line.down = False
     assert (await answer(edge))[0] == 200
+
+
+async def test_pictures_pass_the_same_gate(serve_edge: ServeEdge, graph: FakeGraph) -> None:
+    edge = await serve_edge(admission=AdmissionSettings(requests=1, request_wait_s=0.05, place_s=0.05))
+    gate = graph.hold("text")
+    first = asyncio.create_task(answer(edge))
+    await graph.wait_for(lambda: graph.open_requests == 1)
+    async with edge.http.post(f"{edge.url}/v1/images/generations", json={"prompt": "a cat"}) as refused:
+        assert (refused.status, (await refused.json())["error"]["code"]) == (503, "session_limit_reached")
+    gate.release()
+    assert (await first)[0] == 200

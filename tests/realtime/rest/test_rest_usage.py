@@ -52,6 +52,15 @@ async def test_speech_and_transcriptions_in_seconds(edge: Edge) -> None:
     assert bill["audio_in_s"] == pytest.approx(heard_s, abs=0.01) == pytest.approx(1.5, abs=0.05)
 
 
+async def test_pictures_by_number(edge: Edge) -> None:
+    wish = {"prompt": "a cat", "n": 3}
+    async with edge.http.post(f"{edge.url}/v1/images/generations", json=wish) as answer:
+        assert (await answer.json())["usage"]["pictures"] == 3
+    async with edge.http.post(f"{edge.url}/v1/images/generations", json={"prompt": "a cat", "stream": True}) as answer:
+        await answer.read()
+    assert await billed(edge, requests=2) == {"requests": 2, "pictures": 4}
+
+
 async def test_a_request_that_is_refused_costs_nothing(edge: Edge) -> None:
     async with edge.http.post(f"{edge.url}/v1/chat/completions", json=CHAT | {"model": "other"}) as answer:
         assert answer.status == 404
