@@ -3,19 +3,21 @@
 The key says shape and bucket; the device is that of the engine whose model this is.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 import msgspec
 
-LEARNT = 0.1
-"""The weight of a new measurement beside the mean of those before."""
+MEMORY = 20
+"""A mean is that of all calls until there were so many; from then on a new one weighs one part in so many."""
 SURPRISE = 2.0
-"""A call counts as at most so many times the mean: a pause of the machine is not the cost of a shape. One that took less than the
-mean divided by it replaces the mean: the first call of a shape often compiles or allocates."""
+"""A call counts as at most so many times the mean: a pause of the machine is not the cost of a shape. The second call replaces the
+first, when that took more than so many times as long: it may have compiled."""
 LUCK = 0.95
 """A call may cost so much of the mean; what would be late even so is surely late."""
 DOUBT = 0.9
 """What is shed because of a cost is not measured, one that was too high would stay: each time it is believed less."""
+GAIN = 1.05
+"""A smaller batch is preferred when it does so many times the rows a second: less is within the noise of the measurements."""
 KEYS = 512
 """Curves kept; the one that was longest without a call goes first."""
 PROBE_AFTER = 64
@@ -39,6 +41,9 @@ class Curve:
     def __init__(self, prior: Prior) -> None:
         self._prior = prior
         self._means: dict[int, float] = {}
+        self._weights: dict[int, int] = {}
+        self._fitted: dict[int, float] = {}
+        """The measured sizes in order, with means that do not fall. Empty: to be fitted anew."""
         self._answers: dict[int, float] = {}
         self._bounds: dict[int, float] = {}
         self._believed = LUCK
@@ -63,15 +68,17 @@ class Curve:
         self._believed *= DOUBT
 
     def observe(self, rows: int, took_s: float) -> None:
-        mean = self._means.get(rows)
-        if mean is None or took_s * SURPRISE < mean:
+        mean, calls = self._means.get(rows, took_s), self._weights.get(rows, 0)
+        if calls == 1 and took_s * SURPRISE < mean:
             mean = took_s
         else:
-            mean += (min(took_s, SURPRISE * mean) - mean) * LEARNT
-        self._means[rows] = mean
-        for other, cost in self._means.items():  # the newest is believed: fewer rows cost no more, more rows no less
-            if (other < rows and cost > mean) or (other > rows and cost < mean):
-                self._means[other] = mean
+            calls = min(calls + 1, MEMORY)
+            mean += (min(took_s, SURPRISE * mean) - mean) / calls
+        self._means[rows], self._weights[rows] = mean, calls
+        for other, cost in self._means.items():
+            if (other < rows and cost > mean) or (other > rows and cost < mean):  # the newer is more likely right
+                self._means[other] += (mean - cost) / MEMORY
+        self._fitted = {}
         self._answers.clear()
         self._bounds.clear()
         self._believed = LUCK
@@ -82,8 +89,8 @@ class Curve:
         best, rate = 0, 0.0
         for index, rows in enumerate(sizes):
             here = rows / self.of(rows)
-            if here > rate:
-                best, rate = index, here
+            if here * GAIN > rate:
+                best, rate = index, max(rate, here)
         last = len(sizes) - 1
         if best < last:
             self._declined += 1
@@ -92,35 +99,56 @@ class Curve:
         return best
 
     def _estimate(self, rows: int) -> float:
-        means = self._means
-        if not means:
+        costs = self._costs()
+        if not costs:
             return self._prior.of(rows)
-        if rows in means:
-            return means[rows]
-        low, high = min(means), max(means)
+        if rows in costs:
+            return costs[rows]
+        low, high = min(costs), max(costs)
         if rows > high:
-            return means[high] + self._slope(low, high) * (rows - high)
+            return costs[high] + self._slope(low, high) * (rows - high)
         if rows < low:  # at best a batch costs as much as its rows one by one
-            return max(means[low] - self._slope(low, high) * (low - rows), means[low] * rows / low)
-        below = max(size for size in means if size < rows)
-        above = min(size for size in means if size > rows)
-        return means[below] + (means[above] - means[below]) * (rows - below) / (above - below)
+            return max(costs[low] - self._slope(low, high) * (low - rows), costs[low] * rows / low)
+        below = max(size for size in costs if size < rows)
+        above = min(size for size in costs if size > rows)
+        return costs[below] + (costs[above] - costs[below]) * (rows - below) / (above - below)
 
     def _bound(self, rows: int) -> float:
         """Where the prior gave the form, or the line may end, only what holds in any case: more rows cost no less."""
-        means = self._means
-        if not means:
+        costs = self._costs()
+        if not costs:
             return 0.0
-        low, high = min(means), max(means)
+        low, high = min(costs), max(costs)
         if rows >= high:
-            return means[high]
-        return means[low] * rows / low if low == high else self.of(rows)
+            return costs[high]
+        return costs[low] * rows / low if low == high else self.of(rows)
 
     def _slope(self, low: int, high: int) -> float:
         """Seconds a row. After one size alone it is that of the prior, in proportion."""
+        costs = self._costs()
         if low == high:
-            return self._means[low] * self._prior.row_s / self._prior.of(low)
-        return (self._means[high] - self._means[low]) / (high - low)
+            return costs[low] * self._prior.row_s / self._prior.of(low)
+        return (costs[high] - costs[low]) / (high - low)
+
+    def _costs(self) -> dict[int, float]:
+        if not self._fitted and self._means:
+            self._fitted = not_falling(self._means, self._weights)
+        return self._fitted
+
+
+def not_falling(means: Mapping[int, float], weights: Mapping[int, int]) -> dict[int, float]:
+    """The nearest that never falls with the rows, by pooling adjacent violators: neighbours out of order share their mean."""
+    pools: list[tuple[float, int, int]] = []  # mean, weight, how many sizes
+    sizes = sorted(means)
+    for size in sizes:
+        mean, weight, count = means[size], weights[size], 1
+        while pools and pools[-1][0] > mean:
+            before, heavier, more = pools.pop()
+            mean = (before * heavier + mean * weight) / (heavier + weight)
+            weight, count = weight + heavier, count + more
+        pools.append((mean, weight, count))
+    level = [mean for mean, _, count in pools for _ in range(count)]
+    return dict(zip(sizes, level, strict=True))
 
 
 class CostModel:

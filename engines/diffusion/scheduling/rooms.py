@@ -1,29 +1,34 @@
 """Early rejection: how much work of a class is taken on before a newcomer is told at once that there is too much."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-WASTED = 0.9
-"""When a job was begun in vain, its class takes on so much of what it did."""
+WASTED = 0.1
+"""When a job was begun in vain, its class takes on so much less; or as much of that as was promised when the job came."""
 DONE = 0.002
-"""And for every job that is done in time, so much more of the engine: more than one in 50 begun in vain narrows the room."""
-LEAST = 0.05
+"""And for every job that is done, so much more of the engine: more than one in 50 begun in vain narrows the room."""
 
 
 class Rooms:
-    """The part of the engine's time that a class may promise, from 1 (all of it) downwards.
+    """The part of the engine's time that a class may promise: from all of it down to half of what is reserved for it.
 
     In an overload that goes on, jobs taken on in the order of slack are all late together. Here each class finds for itself the
     amount of work that it gets done, as a sender of packets finds the width of its way.
     """
 
-    def __init__(self, classes: Iterable[str]) -> None:
-        self._parts = dict.fromkeys(classes, 1.0)
+    def __init__(self, reserved: Mapping[str, float]) -> None:
+        self._parts = dict.fromkeys(reserved, 1.0)
+        self._least = {service_class: share / 2 for service_class, share in reserved.items()}
 
     def part(self, service_class: str) -> float:
         return self._parts.get(service_class, 1.0)
 
-    def wasted(self, service_class: str) -> None:
-        self._parts[service_class] = max(LEAST, self.part(service_class) * WASTED)
+    def wasted(self, service_class: str, promised: float) -> None:
+        """`promised` is the part that was, with this job, when it was taken on: when that was little, it is late for some other
+        reason, a slow call or another class."""
+        if service_class in self._parts:
+            part = self._parts[service_class] - WASTED * min(promised, self._parts[service_class])
+            self._parts[service_class] = max(self._least[service_class], part)
 
     def done(self, service_class: str) -> None:
-        self._parts[service_class] = min(1.0, self.part(service_class) + DONE)
+        if service_class in self._parts:
+            self._parts[service_class] = min(1.0, self._parts[service_class] + DONE)

@@ -37,6 +37,7 @@ class Roster:
         self.shares = Shares(RESERVED if reserved is None else reserved)
         self.rooms = Rooms(self.shares.reserved)
         self._waits_since: dict[Member, float] = {}
+        self._promised: dict[Member, float] = {}
 
     def __contains__(self, member: Member) -> bool:
         return member in self._waits_since
@@ -58,7 +59,10 @@ class Roster:
         return shed
 
     def leave(self, member: Member) -> None:
-        if self._waits_since.pop(member, None) is not None and member.begun and member.calls_left <= 1:
+        if self._waits_since.pop(member, None) is None:
+            return
+        self._promised.pop(member, None)
+        if member.begun and member.calls_left <= 1:
             self.rooms.done(member.service_class)
 
     def groups(self, now: float) -> tuple[list[Shed], list[Group]]:
@@ -77,8 +81,9 @@ class Roster:
                 group.rows += member.rows
         for member, _ in shed:
             del self._waits_since[member]
+            promised = self._promised.pop(member, 0.0)
             if member.begun:
-                self.rooms.wasted(member.service_class)
+                self.rooms.wasted(member.service_class, promised)
         groups = [group for group in by_key.values() if group.members]
         self._put_in_order(groups, now)
         return shed, groups
@@ -126,6 +131,7 @@ class Roster:
         work_s = ahead_s + self._work_s(newcomer)
         part = self.rooms.part(newcomer.service_class)
         if not ahead_s or work_s <= part * left_s:
+            self._promised[newcomer] = work_s / left_s if left_s > 0 else 0.0
             return None
         return Shed(newcomer, too_much(newcomer.service_class, work_s, part, left_s))
 

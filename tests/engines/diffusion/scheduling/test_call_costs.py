@@ -1,5 +1,6 @@
 """What a call is expected to cost."""
 
+import random
 from itertools import pairwise
 
 import pytest
@@ -54,12 +55,20 @@ def test_the_first_call_of_a_shape_may_have_compiled() -> None:
 
 
 def test_a_pause_of_the_machine_is_not_the_cost_of_a_shape() -> None:
-    assert learnt((1, 0.010), (1, 3.0)).of(1) == pytest.approx(0.011)
+    assert learnt(*[(1, 0.010)] * 50, (1, 3.0)).of(1) == pytest.approx(0.0105)
 
 
 def test_a_machine_that_became_slower_is_noticed() -> None:
-    curve = learnt((1, 0.010), *[(1, 0.050)] * 60)
+    curve = learnt(*[(1, 0.010)] * 50, *[(1, 0.050)] * 120)
     assert curve.of(1) == pytest.approx(0.050, rel=0.05)
+
+
+def test_noise_makes_no_size_seem_cheaper_or_dearer() -> None:
+    draw = random.Random(1)
+    sizes = [draw.randint(1, 8) for _ in range(2000)]
+    curve = learnt(*[(rows, (0.004 + 0.0005 * rows) * draw.lognormvariate(-0.08, 0.4)) for rows in sizes])
+    for rows in range(1, 9):
+        assert curve.of(rows) == pytest.approx(0.004 + 0.0005 * rows, rel=0.2)
 
 
 def test_a_cost_that_only_rejects_is_believed_less_each_time_until_it_is_measured_again() -> None:
