@@ -10,8 +10,8 @@ import msgspec
 MEMORY = 20
 """A mean is that of all calls until there were so many; from then on a new one weighs one part in so many."""
 SURPRISE = 2.0
-"""A call counts as at most so many times the mean: a pause of the machine is not the cost of a shape. The second call replaces the
-first, when that took more than so many times as long: it may have compiled."""
+"""A call counts as at most so many times the mean: a pause of the machine is not the cost of a shape. The second call replaces
+the first, when that took more than so many times as long: it may have compiled."""
 LUCK = 0.95
 """A call may cost so much of the mean; what would be late even so is surely late."""
 DOUBT = 0.9
