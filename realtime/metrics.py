@@ -33,6 +33,8 @@ class _WorkerCollector(Collector):
         queued = GaugeMetricFamily("antiphon_stage_queued", "Inputs and requests waiting inside a stage", labels=of_stage)
         slots = GaugeMetricFamily("antiphon_stage_slots", "Requests a stage runs at once", labels=of_stage)
         steps = CounterMetricFamily("antiphon_stage_steps", "Model calls", labels=of_stage)
+        rows = CounterMetricFamily("antiphon_stage_rows", "Rows of all model calls", labels=of_stage)
+        shed = CounterMetricFamily("antiphon_stage_shed", "Inputs given up for lack of time", labels=of_stage)
         units = (*of_stage, "units")
         produced = CounterMetricFamily("antiphon_stage_produced", "What came out, in the stage's unit", labels=units)
         memory = GaugeMetricFamily("antiphon_worker_resident_bytes", "Memory a worker holds", labels=("worker",))
@@ -46,8 +48,10 @@ class _WorkerCollector(Collector):
                 queued.add_metric(where, stage.queued)
                 slots.add_metric(where, stage.slots)
                 steps.add_metric(where, stage.steps)
+                rows.add_metric(where, stage.rows)
+                shed.add_metric(where, stage.shed)
                 produced.add_metric((*where, stage.units), stage.produced)
-        return iter((active, queued, slots, steps, produced, memory, faulty))
+        return iter((active, queued, slots, steps, rows, shed, produced, memory, faulty))
 
 
 class _SoundCollector(Collector):

@@ -49,7 +49,7 @@ CATALOGUE = Catalogue(
     speakers={"joe": "piper", "heart": "kokoro"},
 )
 BILLED_EVERY_S = 0.05
-REPORT = StageReport("thinker", 1, 2, 8, 40, 44, 50, "tokens", 123, {})
+REPORT = StageReport("thinker", 1, 2, 8, 40, 44, 50, "tokens", 123, {}, rows=60, shed=3)
 
 
 class FakeStages:

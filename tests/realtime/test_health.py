@@ -112,6 +112,8 @@ async def test_metrics_tell_of_answers_stages_and_sessions(edge: Edge) -> None:
         'antiphon_stage_run_seconds_count{stage="thinker"} 1.0',
         "antiphon_sessions_active 1.0",
         'antiphon_stage_active{stage="thinker",worker="mind"} 1.0',
+        'antiphon_stage_rows_total{stage="thinker",worker="mind"} 60.0',
+        'antiphon_stage_shed_total{stage="thinker",worker="mind"} 3.0',
         'antiphon_stage_produced_total{stage="thinker",units="tokens",worker="mind"} 123.0',
     ):
         assert expected in lines
