@@ -16,7 +16,7 @@ def translate(event: events.Event, conversation_id: str) -> tuple[ServerEvent, .
     match event:
         case events.Opened() | events.Reopened() | events.Resumed() | events.Configured() | events.Expiring():
             return ()
-        case events.Recognised() | events.AnswerForgone():
+        case events.Recognised() | events.AnswerForgone() | events.Overtaken():
             return ()
         case events.SessionError(code, message):
             return (wire.Error(error=ErrorBody(message=message, type="server_error", code=code)),)

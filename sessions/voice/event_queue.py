@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from sessions.voice.events import AudioDelta, Event
+from sessions.voice.events import AudioDelta, Event, Overtaken
 
 GROUP = 64
 """Events that a reader takes at once: what is ready together is written to the journal together."""
@@ -32,20 +32,18 @@ class EventQueue:
 
     async def put(self, *events: Event) -> None:
         """One after the other, with nothing of other producers in between. What a snapshot tells that is taken while this waits
-        for room is dropped."""
+        for room comes as Overtaken."""
         snapshots = self._snapshots
         async with self._putting:
             for event in events:
                 await self._put(event, snapshots)
 
     async def _put(self, event: Event, snapshots: int) -> None:
-        if self._is_stale(event, snapshots):
-            return
         await self._room.acquire()
-        if self.closed or self._is_stale(event, snapshots):
+        if self.closed:
             self._room.release()
             return
-        self._events.append(event)
+        self._events.append(event if snapshots == self._snapshots else self._overtaken(event))
         self._news.set()
 
     def drop(self, stale: Callable[[Event], bool]) -> list[Event]:
@@ -65,11 +63,11 @@ class EventQueue:
         self._news.set()
 
     def begin_with(self, first: Event, *, is_snapshot: bool) -> None:
-        """The first event of the next reader. A snapshot is told in place of what it tells."""
+        """The first event of the next reader. A snapshot is told in place of what it tells, which comes as Overtaken."""
         self._first = first
         if is_snapshot:
             self._snapshots += 1
-            self.drop(self._told)
+            self._events = deque(map(self._overtaken, self._events))
 
     def close(self) -> None:
         """The reader gets what is queued, then the end."""
@@ -113,5 +111,5 @@ class EventQueue:
             self._events.popleft()
             self._room.release()
 
-    def _is_stale(self, event: Event, snapshots: int) -> bool:
-        return snapshots != self._snapshots and self._told(event)
+    def _overtaken(self, event: Event) -> Event:
+        return Overtaken(event) if self._told(event) else event

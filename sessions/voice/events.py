@@ -25,6 +25,12 @@ class Reopened(msgspec.Struct, frozen=True):
     untold: tuple[Entry, ...] = ()
 
 
+class Overtaken(msgspec.Struct, frozen=True):
+    """What happened before a Reopened that has told it, and had been told to nobody: it is written down, and not told again."""
+
+    event: "Event"
+
+
 class Resumed(msgspec.Struct, frozen=True):
     """Another transport has come, whose client has all up to the number `after`; `missed` is what has gone out since, and what
     follows goes on from there. `sounds_lost`: events of sound that went out since and do not come again; None: not known."""
@@ -259,6 +265,7 @@ class SessionError(msgspec.Struct, frozen=True):
 Event: TypeAlias = (
     Opened
     | Reopened
+    | Overtaken
     | Resumed
     | Expiring
     | Configured

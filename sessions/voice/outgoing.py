@@ -10,7 +10,7 @@ from sessions.retention.sealing import Unreadable
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
-from sessions.voice.events import AudioDelta, Event, Opened, Reopened, ResponseDone, Resumed
+from sessions.voice.events import AudioDelta, Event, Opened, Overtaken, Reopened, ResponseDone, Resumed
 from sessions.voice.notes import encoded
 from sessions.voice.resync import told
 from sessions.voice.session import VoiceSession
@@ -55,7 +55,11 @@ class Outgoing:
     def note(self, group: Sequence[Event], bearer: Bearer | None) -> tuple[Said, ...]:
         """Never waits, so that whoever has taken events from the session cannot lose them."""
         every: list[Said] = []
+        changes = [event.event if isinstance(event, Overtaken) else event for event in group]
         for event in group:
+            if isinstance(event, Overtaken):
+                self._unfinished.told(event.event)
+                continue
             said = self.teller.write(event, bearer)
             every += said
             self._unfinished.told(event)
@@ -65,7 +69,7 @@ class Outgoing:
                 self._forget_unsent(entry.seq for entry in event.untold)  # they are told under new numbers
             if not told(event):
                 self._keep_unsent(said)
-        self.journal.note(every, encoded(group))
+        self.journal.note(every, encoded(changes))
         if any(isinstance(event, ResponseDone) for event in group):
             self.journal.keep_snapshot()
         return tuple(every)

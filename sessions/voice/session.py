@@ -45,6 +45,7 @@ from sessions.voice.events import (
     ItemRetrieved,
     ItemTruncated,
     Opened,
+    Overtaken,
     PlaybackCleared,
     Reopened,
     Resumed,
@@ -141,7 +142,8 @@ class VoiceSession:
         """For one reader, until the transport has gone. While it does not read, nothing but its own session waits."""
         async for group in self._state.events.read(1):
             for event in group:
-                yield event
+                if not isinstance(event, Overtaken):
+                    yield event
 
     def groups(self) -> AsyncIterator[tuple[Event, ...]]:
         """The same, as much at a time as there is; sound comes alone. Whoever takes them answers for them, but for sound that it

@@ -111,3 +111,20 @@ async def test_what_had_not_begun_when_the_session_moved_begins_where_it_goes_on
             second = StrictClient(socket)
             await second.until("response.done")
             assert await answers(second) == ["completed"]
+
+
+async def test_what_was_begun_while_nobody_listened_is_not_begun_again(nodes: list[Edge], graph: FakeGraph) -> None:
+    one, other = nodes
+    transcript = graph.hold("transcript")
+    async with one.connect() as first:
+        await first.send("session.update", session={"type": "realtime", "output_modalities": ["text"]})
+        back = await speak(first)
+        await first.socket.close(code=1001)
+    transcript.release()
+    await one.left_alone()
+    async with one.socket(back) as second:
+        token = (await second.until("session.created"))["resume"]["token"]
+        assert (await second.until("response.done"))["response"]["status"] == "completed"
+        async with other.socket(f"/v1/realtime?resume={token}") as third:
+            assert len((await third.until("session.created"))["resync"]["items"]) == 2
+            assert await answers(third) == []

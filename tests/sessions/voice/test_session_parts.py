@@ -10,7 +10,7 @@ from sessions.voice.audio_buffer import AudioBuffer
 from sessions.voice.config import VoiceConfig
 from sessions.voice.conversation import Conversation, Sound
 from sessions.voice.event_queue import EventQueue
-from sessions.voice.events import AudioCleared, AudioDelta, Event, ItemDeleted, Opened, SessionError, TranscriptFailed
+from sessions.voice.events import AudioCleared, AudioDelta, Event, ItemDeleted, Opened, Overtaken, SessionError, TranscriptFailed
 from sessions.voice.items import InputText, Item, OutputAudio
 from sessions.voice.resync import told
 from sessions.voice.spoken import Spoken
@@ -85,14 +85,15 @@ async def test_sound_that_a_reader_has_is_not_taken_back_until_it_is_gone_and_th
     assert [group async for group in reader] == []
 
 
-async def test_between_two_readers_nothing_is_lost_but_what_a_snapshot_tells() -> None:
+async def test_between_two_readers_nothing_is_lost_and_what_a_snapshot_tells_is_not_told_again() -> None:
     for is_snapshot in (False, True):
         queue = EventQueue(3, told)
         await queue.put(DONE, ItemDeleted("told"))
         queue.pause()
         queue.begin_with(OPENED, is_snapshot=is_snapshot)
         queue.close()
-        assert await taken(queue) == [OPENED, DONE, *([] if is_snapshot else [ItemDeleted("told")])]
+        deleted = ItemDeleted("told")
+        assert await taken(queue) == [OPENED, DONE, Overtaken(deleted) if is_snapshot else deleted]
 
 
 async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again() -> None:
@@ -102,7 +103,7 @@ async def test_what_waits_for_room_and_is_told_by_the_snapshot_is_not_told_again
     await asyncio.sleep(0)
     queue.pause()
     queue.begin_with(OPENED, is_snapshot=True)
-    assert await taken(queue, FAILED) == [OPENED, DONE, FAILED]
+    assert await taken(queue, FAILED) == [OPENED, DONE, Overtaken(ItemDeleted("told")), FAILED]
     await asyncio.gather(*waiting)
 
 
@@ -113,7 +114,8 @@ async def test_of_what_belongs_together_a_snapshot_tells_all_or_nothing() -> Non
     await asyncio.sleep(0)
     queue.pause()
     queue.begin_with(OPENED, is_snapshot=True)
-    assert await taken(queue, FAILED) == [OPENED, DONE, FAILED]
+    both = [Overtaken(ItemDeleted(name)) for name in ("told", "told, too")]
+    assert await taken(queue, FAILED) == [OPENED, DONE, *both, FAILED]
     await waiting
 
 
