@@ -11,7 +11,7 @@ from engines.models import Produced
 from engines.models.diffusion import DiffusionModel, Job
 from engines.payloads import Payload
 from engines.worker.foreign import attempt
-from engines.worker.job_calls import Begun, Standing, abandon, advance, begin_jobs
+from engines.worker.job_calls import Begun, Standing, abandon, advance, begin_job
 from engines.worker.model_calls import Outcome
 
 MOST_CALLS = 10_000
@@ -39,7 +39,7 @@ class DiffusionBench(ModelBench[DiffusionModel[Any, Any]]):
     """An answer is all that a job gave, its previews too."""
 
     def outcomes(self, rows: list[tuple[object, Payload]]) -> list[Outcome]:
-        begun = begin_jobs(self.model, rows)
+        begun = [begin_job(self.model, state, payload) for state, payload in rows]
         jobs = [one if isinstance(one, Exception) else Running(one.job, one.standing) for one in begun]
         self.to_the_end([job for job in jobs if isinstance(job, Running)])
         return [job.outcome if isinstance(job, Running) else job for job in jobs]
@@ -56,7 +56,7 @@ class DiffusionBench(ModelBench[DiffusionModel[Any, Any]]):
         self.give_up(job)
 
     def begin(self, state: object, payload: Payload) -> Running:
-        (begun,) = begin_jobs(self.model, [(state, payload)])
+        begun = begin_job(self.model, state, payload)
         if not isinstance(begun, Begun):
             raise ConformanceFault(f"begin raised {begun!r} for an input of the samples") from begun
         return Running(begun.job, begun.standing)

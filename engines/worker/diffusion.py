@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from engines.chunks import ChunkTiming
 from engines.diffusion.scheduling import Member, Scheduler
@@ -15,13 +14,15 @@ from engines.payloads import Payload, Scalar
 from engines.worker.counters import Counters
 from engines.worker.foreign import attempt, describe
 from engines.worker.inbox import Input
-from engines.worker.job_calls import Outcome, abandon, advance, begin_jobs, update_job
+from engines.worker.job_calls import Outcome, abandon, advance, begin_job, update_job
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S
 from engines.worker.stage_request import StageRequest
 from engines.worker.threaded import Seat, ThreadedEngine
 from engines.worker.under_way import Work, deadline_of, is_update
 
 NO_TIME = ChunkTiming(0.0, 0.0)
+SETTLE_S = 0.02
+"""What is new is seen to for so long at a time: who runs already waits no longer for newcomers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,14 +31,6 @@ class Customer(Seat):
 
     work: Work | None = None
     jobs: int = 0
-
-
-class Order(NamedTuple):
-    """An input that is to become a job."""
-
-    seat: Customer
-    taken: Input
-    deadline: float | None
 
 
 class DiffusionEngine(ThreadedEngine[Customer]):
@@ -89,73 +82,73 @@ class DiffusionEngine(ThreadedEngine[Customer]):
         await super()._open(seat)
         self._stir(seat)
 
+    async def _close(self, seat: Customer, farewell: Callable[[], None]) -> None:
+        await self._free_dropped()  # one of them may be the seat's
+        await super()._close(seat, farewell)
+
     def _leave(self, seat: Customer, farewell: Callable[[], None]) -> None:
         super()._leave(seat, farewell)
         if seat.work is not None and seat.work.member not in self._running:
             self._withdraw(seat.work)
 
     async def _step_or_wait(self) -> None:
-        if self._stirred or self._dropped:
-            await self._settle()
+        await self._settle()
+        if self._leaving or self._entering:
             return
         decision = self._scheduler.choose(self._clock())
         for member, why in decision.shed:
             self._shed(self._scheduled[member], why)
         if decision.run:
             await self._advance(decision.run)
-        elif not decision.shed:
+        elif not decision.shed and not self._stirred:
             await self._wait(decision.look_at)
 
     # between two calls
 
     async def _settle(self) -> None:
-        """Everything that is new: jobs begin, are updated, end their request, or join the schedule."""
-        seats, self._stirred = list(self._stirred), {}
-        jobs, self._dropped = self._dropped, []
-        if jobs:
-            await self._call((), abandon, self._model, jobs)
-        orders = [order for seat in seats if (order := self._next_order(seat)) is not None]
-        if orders:
-            await self._begin(orders)
-        for seat in seats:
+        """What is new: jobs begin, are updated, end their request, or join the schedule."""
+        await self._free_dropped()
+        until = self._clock() + SETTLE_S
+        for seat in list(self._stirred):
+            if self._clock() >= until:
+                return
+            del self._stirred[seat]
+            await self._begin(seat)
             await self._update(seat)
             self._enter_or_pause(seat)
             await self._finish(seat)
 
-    def _next_order(self, seat: Customer) -> Order | None:
+    async def _free_dropped(self) -> None:
+        if self._dropped:
+            jobs, self._dropped = self._dropped, []
+            await self._call((), abandon, self._model, jobs)
+
+    async def _begin(self, seat: Customer) -> None:
         """Inputs that cannot become a job are answered."""
         request = seat.request
         while seat.opened and not seat.leaving and seat.work is None and request.inputs and request.may_emit:
             taken = request.take()
             if is_update(taken.payload):
                 self._say(seat, {REFUSED: "update: expected a job under way, got none"})
-            elif order := self._order(seat, taken):
-                return order
-        return None
-
-    def _order(self, seat: Customer, taken: Input) -> Order | None:
-        deadline = attempt(deadline_of, taken, seat.request.submit)
-        if isinstance(deadline, Exception):
-            self._give_up(seat, deadline)
-        elif deadline is not None and deadline < (now := self._clock()):
-            seat.jobs += 1
-            late_ms = (now - deadline) * 1000
-            self._answer_shed(seat, {JOB: seat.jobs - 1}, f"its deadline had passed {late_ms:.0f} ms before it could begin")
-        else:
-            return Order(seat, taken, deadline)
-        return None
-
-    async def _begin(self, orders: list[Order]) -> None:
-        inputs = [(seat.state, taken.payload) for seat, taken, _ in orders]
-        begun = await self._call(tuple(seat for seat, _, _ in orders), begin_jobs, self._model, inputs)
-        now = self._clock()
-        for (seat, taken, deadline), outcome in zip(orders, begun, strict=True):
-            if isinstance(outcome, Exception):
-                self._give_up(seat, outcome)
-            else:
-                seat.work = Work.of(seat.jobs, taken, deadline, seat.request.submit, outcome, now)
-                self._counters.items += 1
+                continue
+            deadline, now = attempt(deadline_of, taken, request.submit), self._clock()
+            if isinstance(deadline, Exception):
+                self._give_up(seat, deadline)
+            elif deadline is not None and deadline < now:
+                why = f"its deadline had passed {(now - deadline) * 1000:.0f} ms before it could begin"
+                self._answer_shed(seat, {JOB: seat.jobs}, why)
                 seat.jobs += 1
+            else:
+                await self._begin_job(seat, taken, deadline)
+
+    async def _begin_job(self, seat: Customer, taken: Input, deadline: float | None) -> None:
+        begun = await self._call((seat,), begin_job, self._model, seat.state, taken.payload)
+        if isinstance(begun, Exception):
+            self._give_up(seat, begun)
+        else:
+            seat.work = Work.of(seat.jobs, taken, deadline, seat.request.submit, begun, self._clock())
+            seat.jobs += 1
+            self._counters.items += 1
 
     async def _update(self, seat: Customer) -> None:
         request = seat.request

@@ -45,8 +45,18 @@ class Step(NamedTuple):
     run_ms: float
 
 
-def begin_jobs(model: DiffusionModel[object, Job], inputs: Sequence[tuple[object, Payload]]) -> list[Begun | Exception]:
-    return [_begin(model, state, payload) for state, payload in inputs]
+def begin_job(model: DiffusionModel[object, Job], state: object, payload: Payload) -> Begun | Exception:
+    started = time.perf_counter()
+    job = attempt(model.begin, state, payload)
+    if isinstance(job, Exception):
+        return job
+    standing = attempt(_standing, job)
+    if not isinstance(standing, Exception) and standing.calls_left == 0:
+        standing = RuntimeError("the job has begun without a call to come")
+    if isinstance(standing, Exception):
+        abandon(model, [job])
+        return standing
+    return Begun(job, standing, _ms_since(started))
 
 
 def advance(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Step:
@@ -68,20 +78,6 @@ def abandon(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> None:
         error = attempt(model.abandon, job)
         if isinstance(error, Exception):
             log.error("abandoning a job failed", exc_info=error)
-
-
-def _begin(model: DiffusionModel[object, Job], state: object, payload: Payload) -> Begun | Exception:
-    started = time.perf_counter()
-    job = attempt(model.begin, state, payload)
-    if isinstance(job, Exception):
-        return job
-    standing = attempt(_standing, job)
-    if not isinstance(standing, Exception) and standing.calls_left == 0:
-        standing = RuntimeError("the job has begun without a call to come")
-    if isinstance(standing, Exception):
-        abandon(model, [job])
-        return standing
-    return Begun(job, standing, _ms_since(started))
 
 
 def _answers(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Sequence[list[Produced] | Exception]:

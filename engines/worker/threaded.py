@@ -12,7 +12,6 @@ from typing import Generic, ParamSpec, TypeVar
 
 from engines.logs import about
 from engines.messages.to_gateway import ErrorKind
-from engines.models import InvalidInput
 from engines.models.text import ModelDied
 from engines.worker.foreign import attempt, describe
 from engines.worker.progress_watch import ProgressWatch
@@ -145,9 +144,10 @@ class ThreadedEngine(ABC, Generic[S]):
         farewell()
 
     def _give_up(self, seat: S, error: Exception) -> None:
-        if not isinstance(error, InvalidInput):
+        kind, sentence = describe(error)
+        if kind is ErrorKind.ENGINE:
             self._log("the model raised", seat, error)
-        self.fail(seat.request, *describe(error))
+        self.fail(seat.request, kind, sentence)
 
     def _leave(self, seat: S, farewell: Callable[[], None]) -> None:
         """The farewell is said when the state is closed, or at once while the thread is busy with others."""

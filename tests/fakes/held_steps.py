@@ -17,6 +17,8 @@ class HeldSteps(StepCounter):
         super().__init__()
         self.calls: list[list[str]] = []
         self.abandoned: list[str] = []
+        self.abandoned_too_late: list[str] = []
+        self._open: list[Account] = []
         self.opened = self.closed = 0
         self.threads: set[str] = set()
         self._loop = loop
@@ -42,6 +44,7 @@ class HeldSteps(StepCounter):
     def open(self, parameters: Parameters) -> Account:
         state = super().open(parameters)
         self.opened += 1
+        self._open.append(state)
         return state
 
     def begin(self, state: Account, payload: Payload) -> Count:
@@ -57,7 +60,9 @@ class HeldSteps(StepCounter):
         return super().advance(jobs)
 
     def abandon(self, job: Count) -> None:
-        self.abandoned.append(job.text)
+        is_open = any(state is job.account for state in self._open)
+        (self.abandoned if is_open else self.abandoned_too_late).append(job.text)
 
     def close(self, state: Account) -> None:
         self.closed += 1
+        self._open = [other for other in self._open if other is not state]

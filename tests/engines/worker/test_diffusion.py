@@ -249,6 +249,25 @@ async def test_what_is_shed_of_a_request_that_goes_on_is_a_chunk(bench: Bench) -
     assert bench.stepper.abandoned == ["first"]
 
 
+async def test_what_was_shed_is_freed_before_its_request_is_closed(bench: Bench) -> None:
+    gateway = await bench.gateway()
+    bench.stepper.hold()
+    order(gateway, "long", steps=2)
+    await bench.stepper.call_begins()
+    bench.first_come.sheds["slow"] = "no time"
+    submit(gateway, "r")
+    push(gateway, "r", key="slow")
+    await gateway.heard()
+    bench.stepper.let()
+    assert await bench.stepper.call_begins() == ["long"]
+    assert SHED in await told(gateway, "r")
+    gateway.send(Abort("r"))
+    await gateway.next(Aborted)
+    bench.stepper.release()
+    await ends(gateway, "long")
+    assert (bench.stepper.abandoned, bench.stepper.abandoned_too_late, bench.stepper.closed) == (["r"], [], 2)
+
+
 async def test_deadlines_are_the_inputs_own_or_the_requests_and_count_from_when_it_came(bench: Bench) -> None:
     gateway = await bench.gateway()
     bench.stepper.hold()
