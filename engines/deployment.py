@@ -5,15 +5,16 @@
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from engines import weights
 from engines.configuration import ConfigurationError, WrongValue, names_to_values, record, shown
+from engines.diffusers_folder import written_out
 from engines.launching.machine import Machine, this_machine
 from engines.launching.worker_settings import WorkerSettings, check_fits, check_names, with_device
 from engines.messages.to_worker import ServiceClass
@@ -26,9 +27,9 @@ from engines.pipeline import ExecutionType, Pipeline, PipelineError
 from engines.pipelines.registry import PIPELINES, pipeline
 from engines.site import Carrier
 from engines.weights.manifest import MANIFEST
-from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, ScheduleSpec
+from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, Option, ScheduleSpec
 
-SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
+SECTIONS = ("diffusers", "pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
@@ -59,7 +60,7 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     directory: str = ""
     slots: Slots = 16
     batch: BatchSpec = BatchSpec()
-    options: dict[str, bool | int | float | str] = {}
+    options: dict[str, Option] = {}
     hang_limit_s: Seconds = DEFAULT_HANG_LIMIT_S
     when_missing: Literal["refuse", "skip"] = "refuse"
     schedule: ScheduleSpec | msgspec.UnsetType = msgspec.UNSET
@@ -121,6 +122,7 @@ class GraphSettings(msgspec.Struct, frozen=True, kw_only=True):
 def graph_settings(file: Path, sections: Mapping[str, object], machine: Machine | None = None) -> GraphSettings:
     """With a device for every worker; `machine` is the one that it must fit on (None: this one). Raises ConfigurationError."""
     machine = machine or this_machine()
+    sections = written_out(file, sections)
     name = _pipeline_name(file, sections.get("pipeline"))
     workers = _records(file, "workers", sections, WorkerSettings)
     settings = GraphSettings(
@@ -214,9 +216,24 @@ def _check_stages(file: Path, settings: GraphSettings, executions: Mapping[str, 
 
 def _check_options(file: Path, name: str, stage: StageSettings) -> None:
     """JSON, in which a worker gets them, has no other numbers."""
-    for option, value in stage.options.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise WrongValue(file, f"stages.{name}.options.{option}", "a finite number", shown(value))
+    for option, value in _numbers(stage.options):
+        if not math.isfinite(value):
+            raise WrongValue(file, f"stages.{name}.options{option}", "a finite number", shown(value))
+
+
+def _numbers(value: object, path: str = "") -> Iterator[tuple[str, float]]:
+    """Those with a point in a value from YAML, and their ways to it."""
+    match value:
+        case float():
+            yield path, value
+        case dict():
+            for name, one in cast("dict[str, object]", value).items():
+                yield from _numbers(one, f"{path}.{name}")
+        case list():
+            for place, one in enumerate(cast("list[object]", value)):
+                yield from _numbers(one, f"{path}[{place}]")
+        case _:
+            pass
 
 
 def _check_schedule(file: Path, name: str, stage: StageSettings, execution: ExecutionType) -> None:

@@ -13,6 +13,9 @@ from engines.diffusion.scheduling.shares import RESERVED
 from engines.logs import LogStyle
 from engines.site import Carrier
 
+Option: TypeAlias = bool | int | float | str | list[object] | dict[str, object] | None
+"""Of a model, as its deployment sets it: what YAML and JSON both have."""
+
 DEFAULT_RING_MB = 32
 DEFAULT_HANG_LIMIT_S = 30.0
 
@@ -75,7 +78,7 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str
     slots: int = 16
     batch: BatchSpec = BatchSpec()
-    options: dict[str, bool | int | float | str] = {}
+    options: dict[str, Option] = {}
     hang_limit_s: float = DEFAULT_HANG_LIMIT_S
     schedule: ScheduleSpec = ScheduleSpec()
 

@@ -58,9 +58,11 @@ async def _answer(
 def painter(context: AppContext, model: str | None) -> str:
     """Whom the request means: the one there is, unless it names one. Raises Refusal (404)."""
     known = context.catalogue.pictures
-    wanted = model if model is not None or not known else known[0]
-    check_model(known, wanted or "", "pictures")
-    return wanted or ""
+    if not known:
+        raise Refusal("model: nothing here paints pictures", status=404, code="model_not_found", field="model")
+    wanted = known[0] if model is None else model
+    check_model(known, wanted, "pictures")
+    return wanted
 
 
 async def _all_painted(context: AppContext, orders: Sequence[Order], watch: Stopwatch) -> list[Shown]:

@@ -36,7 +36,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
     deployment = folder / "images.yaml"
     deployment.write_text(DEPLOYMENT.format(folder=folder))
     async with serving(deployment)() as server:
-        await server.until("ready")
+        await server.until("ready after")
         yield server
 
 

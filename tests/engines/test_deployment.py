@@ -137,7 +137,7 @@ def test_replicas_are_workers_of_their_own() -> None:
         (("queue_ms",), {"batch": float("nan")}, "queue_ms.batch: expected float >= 0.0, got nan"),
         (("queue_ms",), {"urgent": 1}, "queue_ms.urgent: expected one of control, interactive, batch, got an unknown key"),
         (("stages", "ear", "batch"), {"max": 2, "min": 3}, "stages.ear.batch: expected 1 ≤ min ≤ max, got min=3, max=2"),
-        (("stages", "ear", "options"), {"beam": [1]}, "stages.ear.options: expected bool | int | float | str"),
+        (("stages", "ear", "options"), {"threads": [1]}, "stages.ear.options.threads: expected int, got [1]"),
         (
             ("stages", "mind", "options"),
             {"temprature": 3},
@@ -145,6 +145,11 @@ def test_replicas_are_workers_of_their_own() -> None:
         ),
         (("stages", "mind", "options"), {"kv_cache_mb": 0}, "stages.mind.options.kv_cache_mb: expected int >= 1, got 0"),
         (("stages", "mouth", "options"), {"gain": float("nan")}, "stages.mouth.options.gain: expected a finite number, got nan"),
+        (
+            ("stages", "mouth", "options"),
+            {"gains": [{"low": 1.0}, {"high": float("inf")}]},
+            "stages.mouth.options.gains[1].high: expected a finite number, got inf",
+        ),
         (
             ("stages", "ear", "options"),
             {"compute_type": "int3"},

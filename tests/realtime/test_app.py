@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-HEAVY = ("torch", "vllm", "transformers", "diffusers", "onnxruntime", "ctranslate2")
+HEAVY = ("torch", "vllm", "transformers", "diffusers", "onnxruntime", "ctranslate2", "PIL")
 CODECS = ("realtime.media.encoding", "realtime.media.decoding", "realtime.media.opus", "realtime.media.worker")
 """aiortc brings PyAV in as a module; what would call a codec of it must not be there."""
 

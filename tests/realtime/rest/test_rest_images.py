@@ -7,6 +7,7 @@ import json
 from typing import Any, TypeAlias
 
 import aiohttp
+import msgspec
 import numpy as np
 import openai
 import pytest
@@ -16,7 +17,7 @@ from PIL import Image
 
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Development, Picture
-from fakes.edge import Edge, ServeEdge
+from fakes.edge import CATALOGUE, Edge, ServeEdge
 from fakes.graph import FakeGraph
 from fakes.painted import colour
 from fakes.uploads import drawn, file, opened, png_bomb, webp_bomb
@@ -199,6 +200,13 @@ async def test_what_changes_nothing_is_accepted(http: aiohttp.ClientSession, acc
 async def test_another_model_is_refused_with_those_there_are(http: aiohttp.ClientSession) -> None:
     error = await refused(http, 404, model="gpt-image-9")
     assert error["message"] == "model: expected painter-1 or antiphon-images for pictures, got 'gpt-image-9'"
+
+
+async def test_where_nothing_paints_that_is_said(serve_edge: ServeEdge) -> None:
+    edge = await serve_edge(catalogue=msgspec.structs.replace(CATALOGUE, pictures=()))
+    async with aiohttp.ClientSession(edge.url) as http:
+        for model in (None, "painter-1"):
+            assert (await refused(http, 404, model=model))["message"] == "model: nothing here paints pictures"
 
 
 async def test_a_prompt_of_a_megabyte_is_refused_at_once(http: aiohttp.ClientSession) -> None:
