@@ -209,8 +209,9 @@ async def test_a_one_shot_request_that_cannot_be_done_in_time_is_refused_at_once
     order(gateway, "r", key="late")
     failed = await gateway.next(Failed)
     assert (failed.kind, failed.message) == (ErrorKind.OVERLOADED, "too late by 7 ms")
-    await gateway.idle()
-    assert (bench.stepper.calls, bench.stepper.abandoned, bench.stepper.closed) == ([], ["r"], 1)
+    order(gateway, "next", steps=1)
+    await ends(gateway, "next")
+    assert (bench.stepper.calls, bench.stepper.abandoned, bench.stepper.closed) == ([["next"]], ["r"], 2)
     assert (await counted(gateway)).shed == 1
 
 
