@@ -29,7 +29,7 @@ from engines.site import Carrier
 from engines.weights.manifest import MANIFEST
 from engines.worker.spec import DEFAULT_HANG_LIMIT_S, BatchSpec, Option, ScheduleSpec
 
-SECTIONS = ("diffusers", "pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts")
+SECTIONS = ("pipeline", "workers", "stages", "edges", "voices", "queue_ms", "secret_file", "between_hosts", "diffusers")
 FAMILIES: Mapping[ExecutionType, Mapping[str, Family]] = {
     ExecutionType.AR: registry.AR,
     ExecutionType.GENERATION: registry.GENERATION,
