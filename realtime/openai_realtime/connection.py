@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import math
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import NoReturn
 
 import msgspec
@@ -112,11 +112,11 @@ class Connection:
         """Said twice under one id, it is answered as before, and done once."""
         event_id = understood.event_id
         if event_id is None:
-            return await self._heed(self._do(understood.wish), None)
+            return await self._heed(self._do(understood.wish, None), None)
         answer = await self._attached.answered_before(event_id)
         if answer is None:
-            self._attached.answered(event_id, b"")
-            await self._heed(self._do(understood.wish), event_id)
+            self._attached.comes_to(event_id)
+            await self._heed(self._do(understood.wish, event_id), event_id)
         elif answer:
             await self._refuse_again(answer)
         return None
@@ -133,29 +133,30 @@ class Connection:
             return understand(message, catalogue, limit)
         return await asyncio.to_thread(understand, message, catalogue, limit)
 
-    async def _do(self, wish: SessionUpdate | Command) -> None:
+    async def _do(self, wish: SessionUpdate | Command, event_id: str | None) -> None:
         if isinstance(wish, ClearPlayback) and self._speaker is None:
             message = "output_audio_buffer.clear: over a WebSocket the client plays for itself; stop there, and truncate the item"
             raise Refusal(message, code="unsupported", field="type")
         if isinstance(wish, SessionUpdate):
-            await self.configure(wish.session)
+            await self.configure(wish.session, event_id)
         elif self._sound_in.is_long(wish):
-            await self._handle(await asyncio.to_thread(self._sound_in.decoded, wish))
+            await self._handle(await asyncio.to_thread(self._sound_in.decoded, wish), event_id)
         else:
-            await self._handle(self._sound_in.decoded(wish))
+            await self._handle(self._sound_in.decoded(wish), event_id)
 
-    async def _handle(self, commands: Iterable[Command]) -> None:
-        for command in commands:
-            await self._attached.handle(command)
+    async def _handle(self, commands: Sequence[Command], event_id: str | None = None) -> None:
+        """The last of them is what the client's event of this id asks for."""
+        for place, command in enumerate(commands, 1):
+            await self._attached.handle(command, event_id if place == len(commands) else None)
 
-    async def configure(self, patch: SessionPatch) -> None:
+    async def configure(self, patch: SessionPatch, event_id: str | None = None) -> None:
         """Raises Refusal and CommandRefused; then nothing has changed."""
         before = self._script.shown
         changed = apply(before, patch, self._context.catalogue)
         if self._attached.is_current:
             self._script.shown = changed  # at once: whoever takes over while the client is slow to hear of it knows of it
         try:
-            await self._attached.handle(Configure(changed.config))
+            await self._attached.handle(Configure(changed.config), event_id)
         except CommandRefused:
             if self._attached.is_current:
                 self._script.shown = before
@@ -232,7 +233,7 @@ class Connection:
         body = refused.body
         error = ErrorBody(message=body.message, type=body.type, code=body.code, param=body.param, event_id=event_id)
         if event_id is not None:
-            self._attached.answered(event_id, msgspec.json.encode(error))
+            self._attached.refused(event_id, msgspec.json.encode(error))
         await self.say(server_events.Error(error=error))
 
     async def _refuse_again(self, answer: bytes) -> None:

@@ -7,6 +7,8 @@ from sessions.retention.sealing import Unreadable
 from sessions.store.interface import StoreDown
 from sessions.store.session_limits import LONGEST_EVENT_ID, MOST_RESULTS, RESULT_WINDOW_S
 
+OBEYED = b""
+"""Else what was answered is an error."""
 Lookup = Callable[[str], Awaitable[bytes | None]]
 
 
@@ -21,7 +23,7 @@ class ClientResults:
         self._results: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
 
     async def of(self, event_id: str) -> bytes | None:
-        """None: it is new. Empty: it was obeyed. Else the error that it was answered."""
+        """None: it is new. Else what it was answered."""
         if len(event_id) > LONGEST_EVENT_ID:
             return None
         now = self._clock()

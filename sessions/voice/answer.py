@@ -36,6 +36,8 @@ class Answer:
         head_start: HeadStart | None = None,
     ) -> None:
         self.id = state.ids("resp")
+        self.begun = asyncio.Event()
+        """Its first event is on its way."""
         self.closed = asyncio.Event()
         """Its last event is on its way."""
         self._state = state
@@ -73,6 +75,7 @@ class Answer:
         """`unheard`: the question could not be recognised, so the answer fails with this."""
         try:
             await self._state.emit(ResponseCreated(self._response("in_progress")))
+            self.begun.set()
             failure = await self._produce(prompt, unheard)
             status, reason = self._outcome(failure)
             # Beside the closing events, not before them: a reader may be slow, and a worker may be slow to acknowledge.

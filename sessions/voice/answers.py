@@ -34,7 +34,7 @@ class Answers:
         turn: SpokenTurn | None = None,
         unheard: RequestFailed | None = None,
         head_start: HeadStart | None = None,
-    ) -> None:
+    ) -> Answer:
         """Starts an answer; one that is being stopped gets its closing events out first.
 
         `unheard`: the turn could not be recognised, the answer fails with it. Raises CommandRefused.
@@ -53,6 +53,7 @@ class Answers:
         else:
             self._live = answer
         self._state.spawn(self._run(answer, unheard))
+        return answer
 
     @property
     def has_floor(self) -> bool:
@@ -154,9 +155,8 @@ class Answers:
 
     def _take_back(self, unwanted: Callable[[AudioDelta], bool]) -> None:
         """Sound that nobody has read yet will never be heard."""
-        for event in self._state.events.drop(lambda event: isinstance(event, AudioDelta) and unwanted(event)):
-            if isinstance(event, AudioDelta):
-                self._conversation.limit(event.item_id, event.pts_ms)
+        for sound in self._state.events.drop(unwanted):
+            self._conversation.limit(sound.item_id, sound.pts_ms)
 
     def _refuse_second(self) -> None:
         live = self._running()

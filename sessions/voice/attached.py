@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engines.requests import RequestFailed
+from sessions.retention.client_results import OBEYED
 from sessions.retention.journal import Said
 from sessions.retention.resume_tokens import token_of
 from sessions.voice.commands import AppendAudio, Command, CommandRefused
@@ -116,32 +117,41 @@ class Attached:
         """Returns when what was noted may go out. Raises Fenced when the session is somebody else's."""
         await self._running.outgoing.journal.durable()
 
-    async def handle(self, command: Command) -> None:
-        """What has begun is carried out, also when the transport goes meanwhile. Raises CommandRefused and RequestFailed; the
-        session goes on."""
+    async def handle(self, command: Command, event_id: str | None = None) -> None:
+        """What has begun is carried out, also when the transport goes meanwhile; of the client's event of this id it is written
+        down. Raises CommandRefused and RequestFailed; the session goes on."""
         if not self.is_current:
             raise CommandRefused("superseded", "a newer connection has taken this session over")
         if isinstance(command, AppendAudio):
-            return await self.session.handle(command)
-        failure = await asyncio.shield(self.session.spawn(self._outcome(command)))
+            await self.session.handle(command)
+            return self._obeyed(event_id)
+        failure = await asyncio.shield(self.session.spawn(self._outcome(command, event_id)))
         if failure is not None:
             raise failure
         return None
 
-    async def _outcome(self, command: Command) -> CommandRefused | RequestFailed | None:
+    async def _outcome(self, command: Command, event_id: str | None) -> CommandRefused | RequestFailed | None:
         try:
             await self.session.handle(command)
         except (CommandRefused, RequestFailed) as failure:
             return failure
-        return None
+        return self._obeyed(event_id)
+
+    def _obeyed(self, event_id: str | None) -> None:
+        if event_id is not None:
+            self._running.outgoing.answered(event_id, OBEYED)
 
     async def answered_before(self, event_id: str) -> bytes | None:
         """What the client's event of this id was answered within the last minute: an error, or nothing; None: it is new."""
         return await self._running.results.of(event_id)
 
-    def answered(self, event_id: str, result: bytes) -> None:
-        self._running.results.keep(event_id, result)
-        self._running.outgoing.journal.answered(event_id, result)
+    def comes_to(self, event_id: str) -> None:
+        """From here on the event of this id is not new here."""
+        self._running.results.keep(event_id, OBEYED)
+
+    def refused(self, event_id: str, error: bytes) -> None:
+        self._running.results.keep(event_id, error)
+        self._running.outgoing.answered(event_id, error)
 
     def leave(self) -> None:
         """The client has said goodbye: the session ends with the block. Without this it waits for the client."""

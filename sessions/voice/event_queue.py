@@ -28,6 +28,8 @@ class EventQueue:
         """Sound that the reader has, and for which it has not come back yet."""
         self._reader = 0
         self._snapshots = 0
+        self.came = self.taken = 0
+        """Events that have come, and those of them that a reader has taken; sound does not count."""
         self.closed = False
 
     async def put(self, *events: Event) -> None:
@@ -44,16 +46,19 @@ class EventQueue:
             self._room.release()
             return
         self._events.append(event if snapshots == self._snapshots else self._overtaken(event))
+        self.came += not isinstance(event, AudioDelta)
         self._news.set()
 
-    def drop(self, stale: Callable[[Event], bool]) -> list[Event]:
-        """Take back what has not been read yet and is stale; returns these events."""
+    def drop(self, stale: Callable[[AudioDelta], bool]) -> list[AudioDelta]:
+        """Take back sound that has not been read yet and is stale; returns it."""
         events, self._events = self._events, deque[Event]()
-        dropped: list[Event] = []
+        dropped: list[AudioDelta] = []
         for event in events:
-            (dropped if event is not self._taken and stale(event) else self._events).append(event)
-        for _ in dropped:
-            self._room.release()
+            if isinstance(event, AudioDelta) and event is not self._taken and stale(event):
+                dropped.append(event)
+                self._room.release()
+            else:
+                self._events.append(event)
         return dropped
 
     def pause(self) -> None:
@@ -101,6 +106,7 @@ class EventQueue:
         while self._events and len(group) < most and not isinstance(self._events[0], AudioDelta):
             group.append(self._events.popleft())
             self._room.release()
+        self.taken += len(group)
         return tuple(group)
 
     def _done_with(self, sound: Event) -> None:

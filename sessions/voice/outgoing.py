@@ -1,7 +1,7 @@
 """What a session says: numbered, written down, and then sent by whichever transport it has; or only written down."""
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from sessions.retention.journal import Journal, Said
@@ -10,6 +10,7 @@ from sessions.retention.sealing import Unreadable
 from sessions.retention.snapshots import Snapshots
 from sessions.store.interface import Fenced, StoreDown, UnknownSession
 from sessions.store.records import Entry
+from sessions.store.session_limits import MOST_RESULTS
 from sessions.voice.events import AudioDelta, Event, Opened, Overtaken, Reopened, ResponseDone, Resumed
 from sessions.voice.notes import encoded
 from sessions.voice.resync import told
@@ -51,6 +52,8 @@ class Outgoing:
         self._greeted_at = 0
         """The number of what the first transport was greeted with, which the journal has not; 0: none."""
         self._unsent: OrderedDict[int, Entry] = OrderedDict()
+        self._answers: deque[tuple[int, str, bytes]] = deque(maxlen=MOST_RESULTS)
+        """After how many events, to which event id, and what. Overflow policy `latest`, as in the store."""
 
     def note(self, group: Sequence[Event], bearer: Bearer | None) -> tuple[Said, ...]:
         """Never waits, so that whoever has taken events from the session cannot lose them."""
@@ -70,9 +73,16 @@ class Outgoing:
             if not told(event):
                 self._keep_unsent(said)
         self.journal.note(every, encoded(changes))
+        self._write_answers()
         if any(isinstance(event, ResponseDone) for event in group):
             self.journal.keep_snapshot()
         return tuple(every)
+
+    def answered(self, event_id: str, result: bytes) -> None:
+        """What the client's event was answered. Written when all that it has brought about is: another node would take for done
+        what it knows nothing of."""
+        self._answers.append((self._session.emitted, event_id, result))
+        self._write_answers()
 
     def sent(self, said: Said) -> None:
         self._unsent.pop(said.seq, None)
@@ -106,6 +116,11 @@ class Outgoing:
         """A snapshot of all that was said. Raises Fenced, StoreDown."""
         self.journal.keep_snapshot()
         await self.journal.settled()
+
+    def _write_answers(self) -> None:
+        while self._answers and self._answers[0][0] <= self._session.taken:
+            _, event_id, result = self._answers.popleft()
+            self.journal.answered(event_id, result)
 
     def _keep_unsent(self, said: Sequence[Said]) -> None:
         for each in said:

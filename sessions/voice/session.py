@@ -118,6 +118,16 @@ class VoiceSession:
         return self._state.usage
 
     @property
+    def emitted(self) -> int:
+        """Events until now, but for sound."""
+        return self._state.events.came
+
+    @property
+    def taken(self) -> int:
+        """How many of those that were `emitted` somebody has taken."""
+        return self._state.events.taken
+
+    @property
     def ended(self) -> bool:
         return self._state.events.closed
 
@@ -252,7 +262,7 @@ class VoiceSession:
         return nullcontext()
 
     async def handle(self, command: Command) -> None:
-        """Raises CommandRefused; the session goes on."""
+        """Returns when what it brings about at once has been emitted. Raises CommandRefused; the session goes on."""
         match command:
             case AppendAudio(pcm=pcm):
                 self._input.append(pcm)
@@ -262,7 +272,8 @@ class VoiceSession:
             case ClearAudio():
                 await self._input.clear()
             case CreateResponse():
-                await self._answers.create(command)
+                answer = await self._answers.create(command)
+                await answer.begun.wait()
             case CancelResponse(response_id=response_id):
                 self._answers.cancel(response_id)
             case ClearPlayback():

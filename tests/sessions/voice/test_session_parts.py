@@ -10,7 +10,7 @@ from sessions.voice.audio_buffer import AudioBuffer
 from sessions.voice.config import VoiceConfig
 from sessions.voice.conversation import Conversation, Sound
 from sessions.voice.event_queue import EventQueue
-from sessions.voice.events import AudioCleared, AudioDelta, Event, ItemDeleted, Opened, Overtaken, SessionError, TranscriptFailed
+from sessions.voice.events import AudioDelta, Event, ItemDeleted, Opened, Overtaken, SessionError, TranscriptFailed
 from sessions.voice.items import InputText, Item, OutputAudio
 from sessions.voice.resync import told
 from sessions.voice.spoken import Spoken
@@ -55,11 +55,11 @@ async def taken(queue: EventQueue, last: Event | None = None) -> list[Event]:
 async def test_the_queue_blocks_when_full_and_ends_after_what_it_holds() -> None:
     queue = EventQueue(2, told)
     await queue.put(ItemDeleted("1"))
-    await queue.put(AudioCleared())
+    await queue.put(SOUND)
     third = asyncio.create_task(queue.put(ItemDeleted("3")))
     await asyncio.sleep(0)
     assert not third.done()
-    assert queue.drop(lambda event: isinstance(event, AudioCleared)) == [AudioCleared()]
+    assert queue.drop(lambda sound: sound is SOUND) == [SOUND]
     await third
     queue.close()
     assert await taken(queue) == [ItemDeleted("1"), ItemDeleted("3")]
