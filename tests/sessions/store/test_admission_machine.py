@@ -47,10 +47,10 @@ class SideBySide(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.exits = AsyncExitStack()
-        self.passed_s = 0.0
+        self.passed_us = 0
         self.tickets: dict[str, Ticket] = {}
         """As their nodes believe, some of them wrongly."""
-        self.told: dict[str, tuple[int, float, Ask]] = {}
+        self.told: dict[str, tuple[int, int, Ask]] = {}
         """By session: the position, when, and for what wish."""
         self.used: Mapping[str, float] = {}
         self.claims = False
@@ -189,9 +189,9 @@ class SideBySide(RuleBasedStateMachine):
         if isinstance(decision, Admitted):
             self.tickets[wish.session_id] = decision.ticket
         if isinstance(decision, Waiting):
-            if last is not None and self.passed_s - last[1] < wish.place_s and wish == last[2]:
+            if last is not None and self.passed_us - last[1] < wish.place_s * 1e6 and wish == last[2]:
                 assert decision.position <= last[0]
-            self.told[wish.session_id] = decision.position, self.passed_s, wish
+            self.told[wish.session_id] = decision.position, self.passed_us, wish
 
     @rule(session=sessions, node=nodes)
     def release(self, session: str, node: str) -> None:
@@ -215,7 +215,7 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(passing_s=seconds)
     def wait(self, passing_s: float) -> None:
-        self.passed_s += passing_s
+        self.passed_us += round(passing_s * 1e6)
 
         async def each() -> None:
             await self.model.pass_time(passing_s)
