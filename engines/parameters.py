@@ -88,9 +88,11 @@ class Development(msgspec.Struct, frozen=True, tag="development"):
 
 
 class Denoising(msgspec.Struct, frozen=True, tag="denoising"):
-    """Jobs of a native step model. The noise of job k is drawn from (`seed`, session, k), never from a global generator."""
+    """Jobs of a native step model. The noise of job k is drawn from (`seed`, `session`, k), never from a global generator: two
+    requests with equal ones draw the same."""
 
     seed: int = 0
+    session: str = ""
     steps: int | None = None
     sampler: Literal["flow", "edm"] | None = None
 

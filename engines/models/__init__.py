@@ -24,6 +24,11 @@ class InvalidInput(ValueError):
     """The request's own fault, in a sentence that names the field, what was expected and what came."""
 
 
+class NoRoom(RuntimeError):
+    """What the request needs kept does not fit beside what is kept for others: a sentence with the numbers. It ends the
+    request as overloaded."""
+
+
 class GenerationModel(Protocol[State]):
     """Tensor in, tensor out. One thread calls it, never two at once. engines/conformance holds it to all that is said here.
 

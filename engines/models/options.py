@@ -31,6 +31,23 @@ class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     threads: Count = 1
 
 
+class NativeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For native step models, whose own options inherit from these. None: what the model itself takes.
+
+    `steps`, `sampler` and `shift` (of the flow sampler's times, towards noise when more than 1) are the defaults of requests; the
+    solver `heun` asks the network twice a step. `pad_to` more than 0: every forward has so many rows, and so a request's output
+    is the same to the last bit whatever else runs beside it. `state_mb`: memory for the states of all sessions together; what
+    does not fit is refused.
+    """
+
+    steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
+    sampler: Literal["flow", "edm"] | None = None
+    solver: Literal["euler", "heun"] = "euler"
+    shift: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    pad_to: Annotated[int, msgspec.Meta(ge=0, le=1_024)] = 0
+    state_mb: Count = 256
+
+
 class WhisperOptions(NetworkOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`compute_type`: the type that CTranslate2 computes in, whatever the file holds."""
 

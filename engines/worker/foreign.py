@@ -5,7 +5,7 @@ from typing import ParamSpec, TypeVar
 
 from engines.connectors import PayloadLost
 from engines.messages.to_gateway import ErrorKind
-from engines.models import InvalidInput
+from engines.models import InvalidInput, NoRoom
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +31,8 @@ def describe(error: Exception) -> tuple[ErrorKind, str]:
     """Whose fault it was, and a sentence for the caller."""
     if isinstance(error, InvalidInput):
         return ErrorKind.INVALID, str(error)
+    if isinstance(error, NoRoom):
+        return ErrorKind.OVERLOADED, str(error)
     if isinstance(error, PayloadLost):
         return ErrorKind.REPLICA_LOST, str(error)
     return ErrorKind.ENGINE, f"{type(error).__name__}: {error}"

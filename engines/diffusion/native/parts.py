@@ -1,0 +1,52 @@
+"""What a session's content is made of. Parts are values: to change one is to make another, which shares with it what stays.
+
+So a fork costs nothing until it goes another way, an abort has nothing to undo, and an older content is a place to go back to.
+"""
+
+from typing import Protocol, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+class Part(Protocol):
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Its memory. Never written."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one of its entries."""
+        ...
+
+    @property
+    def seen(self) -> int:
+        """How many entries it has ever had."""
+        ...
+
+    def entries(self) -> Tensor:
+        """Those it still has, [n, *shape], oldest first."""
+        ...
+
+    def holding(self, entries: Tensor, seen: int) -> Self:
+        """One like this with these [n, *shape] in place of its own. Raises ValueError where that cannot be."""
+        ...
+
+
+def own_copy(values: Tensor, like: Tensor) -> Tensor:
+    """In memory of its own, of the type and on the device of `like`: of what it was copied from nothing is kept, and it takes up
+    just its own bytes."""
+    return values.detach().to(like.device, like.dtype, copy=True, memory_format=torch.contiguous_format)
+
+
+def check_kept(like: Tensor) -> None:
+    """Raises ValueError: a snapshot has float32 alone, which holds the narrower types exactly."""
+    if not like.is_floating_point() or like.element_size() > 4:
+        raise ValueError(f"dtype: expected float32 or a narrower floating type, got {like.dtype}")
+
+
+def floats(values: Tensor) -> NDArray[np.float32]:
+    return cast(NDArray[np.float32], values.detach().to("cpu", torch.float32).numpy())
