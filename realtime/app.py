@@ -19,6 +19,7 @@ from realtime.handed import ENDS, Ends
 from realtime.openai_realtime import client_secrets, endpoint
 from realtime.origins import allow_origin
 from realtime.rest.request_ids import new_id
+from realtime.rest.videos import run_jobs
 from realtime.unreadable import log_without_content
 from realtime.webrtc import endpoint as calls
 
@@ -50,7 +51,7 @@ def build_app(context: AppContext) -> web.Application:
             *admin.routes(),
         ]
     )
-    app.cleanup_ctx.extend((run_node, run_billing, endpoint.run_sessions, calls.run_calls, run_draining))
+    app.cleanup_ctx.extend((run_node, run_billing, run_jobs, endpoint.run_sessions, calls.run_calls, run_draining))
     app.on_response_prepare.extend((mark_started, allow_origin, _tell_name))
     return app
 

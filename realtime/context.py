@@ -21,6 +21,7 @@ from sessions.admission.admission import Admission
 from sessions.admission.node import Node
 from sessions.billing import Billing
 from sessions.identity.credentials import Credentials
+from sessions.jobs.jobs import Jobs
 from sessions.retention.ownership import Ownership
 from sessions.store.interface import Store
 from sessions.voice.sessions import VoiceSessions
@@ -39,6 +40,7 @@ class AppContext:
     node: Node
     admission: Admission
     billing: Billing
+    jobs: Jobs
     ownership: Ownership
     voice_sessions: VoiceSessions
     voice_settings: VoiceSettings

@@ -12,6 +12,7 @@ from engines.deployment import GraphSettings
 from realtime.settings import ServerSettings
 from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.identity.tenants import Tenants, TenantSettings
+from sessions.jobs.settings import VideoSettings
 from sessions.retention.settings import SessionLimits
 from sessions.store.settings import HIDDEN, StoreSettings
 from sessions.voice.settings import VoiceSettings
@@ -29,6 +30,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     admission: AdmissionSettings = AdmissionSettings()
     seats: Mapping[str, CalibratedSeats] = {}
     """By kind of session."""
+    videos: VideoSettings = VideoSettings()
 
 
 def seats_file(file: Path) -> Path:
@@ -38,7 +40,7 @@ def seats_file(file: Path) -> Path:
 
 def load(file: Path = DEFAULT_FILE) -> Deployment:
     """Reads and checks everything except whether the weights are there. Raises engines.configuration.ConfigurationError."""
-    sections = read(file, (*graph.SECTIONS, "session", "server", "store", "tenants", "admission", "seats"))
+    sections = read(file, (*graph.SECTIONS, "session", "server", "store", "tenants", "admission", "seats", "videos"))
     voice, limits = _session(file, sections)
     return Deployment(
         graph=graph.graph_settings(file, sections),
@@ -49,6 +51,7 @@ def load(file: Path = DEFAULT_FILE) -> Deployment:
         tenants=_tenants(file, sections.get("tenants", {})),
         admission=record(file, "admission", sections.get("admission", {}), AdmissionSettings),
         seats=_seats(file, sections),
+        videos=record(file, "videos", sections.get("videos", {}), VideoSettings).located(file.parent),
     )
 
 
@@ -62,6 +65,7 @@ def render(deployment: Deployment) -> str:
         "tenants": {name: _plain(tenant) for name, tenant in deployment.tenants.items()},
         "admission": _plain(deployment.admission),
         "seats": {kind: _plain(seats) for kind, seats in deployment.seats.items()},
+        "videos": _plain(deployment.videos),
     }
     return yaml.safe_dump(effective, sort_keys=False, allow_unicode=True)
 

@@ -130,6 +130,7 @@ _SAME = (
     "guidance",
     "sampler",
     "strength",
+    "frames",
     "image",
     "mask",
 )

@@ -45,11 +45,16 @@ def check_open(context: AppContext) -> None:
 
     What has failed for good does not close the server: only the answers that need it fail, and say so.
     """
-    if context.drain.begun:
-        raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=RETRY_S)
+    check_not_draining(context)
     if missing := loading(context.stage_statuses()):
         what = ", ".join(f"{status.stage} ({status.note})" if status.note else status.stage for status in missing)
         raise Refusal(f"not ready, still loading: {what}", status=503, type=SERVER, code="not_ready", retry_after_s=RETRY_S)
+
+
+def check_not_draining(context: AppContext) -> None:
+    """Raises Refusal (503)."""
+    if context.drain.begun:
+        raise Refusal("the server is stopping", status=503, type=SERVER, code="server_draining", retry_after_s=RETRY_S)
 
 
 async def healthz(_request: web.Request) -> web.Response:

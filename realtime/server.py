@@ -42,6 +42,7 @@ from realtime.together import beside, together
 from realtime.webrtc.turn import configured_turn
 from sessions.admission.seats import granted_slots
 from sessions.billing import Billing
+from sessions.jobs.jobs import Jobs
 from sessions.retention.snapshots import Origin
 from sessions.store.address import open_store
 from sessions.store.interface import Store
@@ -162,6 +163,7 @@ class Gateway:
             node=node,
             admission=admission,
             billing=billing,
+            jobs=Jobs(store, node, admission, billing, self._runtime, deployment.videos, ended=self._job_ended),
             voice_settings=deployment.voice,
             media=self._media,
             call_media=self._call_media,
@@ -217,7 +219,11 @@ class Gateway:
         limit_s = self.context.settings.drain_s
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s + LAST_WORDS_S):
-                await together(self.context.voice_sessions.drain(limit_s), self.context.drain.until_idle())
+                await together(
+                    self.context.voice_sessions.drain(limit_s),
+                    self.context.jobs.drain(limit_s),
+                    self.context.drain.until_idle(),
+                )
 
     def _heed(self, order: Order) -> None:
         """An operator's word about the whole node."""
@@ -236,6 +242,9 @@ class Gateway:
 
     def _is_busy(self) -> bool:
         return bool(self.context.voice_sessions.sessions()) or any(self._runtime.active().values())
+
+    def _job_ended(self, outcome: str) -> None:
+        self._metrics.answered("video", outcome, None)
 
     def _media_client(self, name: str, logs: LogStyle, *, first: bool = False) -> MediaClient:
         return MediaClient(media_command(name, logs, first=first), on_restart=lambda: self._metrics.worker_restarted(name))

@@ -1,21 +1,19 @@
 """A picture out of the graph, whatever the response's form."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import msgspec
 
 from engines.messages.to_worker import ServiceClass
 from engines.models.diffusion import PREVIEW
 from engines.parameters import Development, Picture
-from engines.payloads import Array, Payload, Scalar
-from engines.requests import Request, RequestStream
+from engines.payloads import Array, Scalar
+from engines.requests import Request
 from realtime.context import AppContext
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
+from sessions.uploads import feed
 from sessions.usage import PICTURES
-
-PIECE_BYTES = 512 << 10
-"""Of uploads on their way to the engines: short enough that calls notice nothing."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +50,7 @@ async def paint(context: AppContext, order: Order, watch: Stopwatch) -> AsyncGen
     )
     async with await context.graph.submit(request) as stream:
         watch.follow(stream)
-        await feed(stream, order)
+        await feed(stream, order.prompt, order.files)
         async for delivery in stream:
             file = delivery.payload.arrays.get("bytes")
             if file is None:
@@ -61,23 +59,6 @@ async def paint(context: AppContext, order: Order, watch: Stopwatch) -> AsyncGen
             if shown.preview is None:
                 watch.usage.add(PICTURES, 1)
             yield shown
-
-
-async def feed(stream: RequestStream, order: Order) -> None:
-    """The prompt with the uploads, in pieces, no faster than they are taken."""
-    first = Payload(text=order.prompt)
-    for payload in _pieces(order.files):
-        await stream.push(first)
-        first = payload
-    await stream.push(first, final=True)
-
-
-def _pieces(files: Mapping[str, bytes]) -> Iterator[Payload]:
-    for field, data in files.items():
-        whole = memoryview(data)
-        for start in range(0, max(1, len(data)), PIECE_BYTES):
-            piece = whole[start : start + PIECE_BYTES]
-            yield Payload(arrays={field: Array("uint8", (len(piece),), piece)})
 
 
 def _shown(file: Array, told: Mapping[str, Scalar]) -> Shown:

@@ -27,6 +27,8 @@ from sessions.admission.seats import Seats
 from sessions.admission.settings import AdmissionSettings, CalibratedSeats
 from sessions.billing import Billing
 from sessions.identity.tenants import Tenants, TenantSettings
+from sessions.jobs.jobs import Jobs
+from sessions.jobs.settings import VideoSettings
 from sessions.retention.settings import SessionLimits
 from sessions.retention.snapshots import Origin
 from sessions.states import State
@@ -45,6 +47,7 @@ CATALOGUE = Catalogue(
     chat=("smollm2", "antiphon-voice"),
     transcription=("whisper",),
     pictures=("painter-1", "antiphon-images"),
+    films=("director-1", "antiphon-videos"),
     voices={"joe": "audio", "heart": "narration"},
     speakers={"joe": "piper", "heart": "kokoro"},
 )
@@ -82,13 +85,15 @@ def edge_context(
     calibrated: Mapping[str, CalibratedSeats] | None = None,
     store: Store | None = None,
     name: str = "edge-1",
+    host: str = "edge",
+    videos: VideoSettings = VideoSettings(directory="/nowhere"),  # noqa: B008
     origin: Origin = Origin(CATALOGUE.pipeline, "1"),  # noqa: B008
     **changes: Any,
 ) -> AppContext:
     """Needs a running loop. `door`: whom it lets in; else everybody, or who bears `api_key`. Its media clients are not started:
     who needs one passes `media`, or `call_media`."""
     stages = stages or FakeStages()
-    store, identity = store or MemoryStore(now_us), NodeIdentity(node=name, host="edge")
+    store, identity = store or MemoryStore(now_us), NodeIdentity(node=name, host=host)
     costs = Seats(identity, admission, limits.maximum_sessions, calibrated or {}, lambda: {"vad": 64}, {})
     node = Node(store, identity, costs.capacity, costs.reserve)
     node.set(ready=True)
@@ -104,6 +109,7 @@ def edge_context(
         "node": node,
         "admission": gate,
         "billing": billing,
+        "jobs": Jobs(store, node, gate, billing, graph, videos),
         **talks._asdict(),
         "voice_settings": voice_settings,
         "media": MediaClient(),

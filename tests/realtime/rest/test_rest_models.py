@@ -6,7 +6,8 @@ import pytest
 
 async def test_the_deployments_names_are_listed(client: openai.AsyncOpenAI) -> None:
     names = [model.id async for model in client.models.list()]
-    assert names == ["antiphon-voice", "smollm2", "piper", "kokoro", "whisper", "painter-1", "antiphon-images"]
+    pictures, films = ["painter-1", "antiphon-images"], ["director-1", "antiphon-videos"]
+    assert names == ["antiphon-voice", "smollm2", "piper", "kokoro", "whisper", *pictures, *films]
 
 
 async def test_one_by_name(client: openai.AsyncOpenAI) -> None:

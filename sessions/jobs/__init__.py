@@ -1,0 +1,1 @@
+"""Work that goes on without the connection of whoever asked for it."""

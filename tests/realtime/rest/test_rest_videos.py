@@ -1,0 +1,301 @@
+"""`/v1/videos` with the stock client and without."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+import pytest_asyncio
+
+from engines.messages.to_gateway import ErrorKind
+from engines.parameters import Development, Picture
+from fakes.edge import Edge, ServeEdge
+from fakes.graph import FakeGraph
+from fakes.uploads import drawn, file
+from sessions.jobs.settings import VideoSettings
+
+pytestmark = pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
+
+EXTRAS = {"steps": 7, "guidance": 3.5, "seed": 11, "negative_prompt": "dogs", "frames": 5, "fps": 8}
+CAT = file(drawn(48, 64))
+
+
+@pytest_asyncio.fixture
+async def edge(serve_edge: ServeEdge, tmp_path: Path) -> Edge:
+    return await serve_edge(videos=VideoSettings(directory=str(tmp_path), most=6, most_of_tenant=4, at_once=2))
+
+
+@pytest_asyncio.fixture
+async def videos(edge: Edge) -> AsyncIterator[Any]:
+    """Of the stock client, which calls them deprecated, and knows the sizes of OpenAI's own models alone."""
+    async with openai.AsyncOpenAI(base_url=f"{edge.url}/v1", api_key="none", max_retries=0) as stock:
+        yield stock.videos
+
+
+async def made(videos: Any, **extras: object) -> Any:
+    body = {"seed": 1, "frames": 3, "steps": 2} | extras
+    return await videos.create_and_poll(prompt="a cat", size="64x48", extra_body=body, poll_interval_ms=10)
+
+
+def kept_in(folder: Path) -> list[Path]:
+    """Films, also unfinished ones."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def posted(edge: Edge, status: int = 200, **body: object) -> dict[str, Any]:
+    usual = {"prompt": "a cat", "size": "32x32"} | ({} if "seconds" in body else {"frames": 2})
+    async with edge.http.post(f"{edge.url}/v1/videos", json=usual | body) as answer:
+        assert answer.status == status, await answer.text()
+        told = await answer.json()
+        return told if status == 200 else told["error"]
+
+
+async def told(edge: Edge, job_id: str, status: str) -> dict[str, Any]:
+    """When it is in this state."""
+    async with asyncio.timeout(10):
+        while True:
+            async with edge.http.get(f"{edge.url}/v1/videos/{job_id}") as answer:
+                video = await answer.json()
+            if video["status"] == status:
+                return video
+
+
+# ── the stock client
+
+
+async def test_the_stock_client_gets_its_film(videos: Any, graph: FakeGraph, tmp_path: Path) -> None:
+    video = await videos.create_and_poll(model="director-1", prompt="a cat", size="96x64", extra_body=EXTRAS, poll_interval_ms=10)
+    assert (video.status, video.progress, video.error) == ("completed", 100, None)
+    assert (video.size, video.seconds, video.prompt, video.model) == ("96x64", "0.625", "a cat", "director-1")
+    assert video.model_extra is not None
+    assert {name: video.model_extra[name] for name in ("seed", "fps", "frames")} == {"seed": 11, "fps": 8, "frames": 5}
+    assert video.completed_at is not None
+    assert video.expires_at is not None
+    assert video.created_at <= video.completed_at < video.expires_at
+    [request] = graph.of("painter")
+    assert request.parameters["painter"] == Picture(96, 64, 5, 7, 3.5, "dogs", "", 11)
+    assert request.parameters["developer"] == Development(format="mp4", frames_per_s=8)
+    content = await videos.download_content(video.id)
+    assert content.response.headers["content-type"] == "video/mp4"
+    film = await content.aread()
+    assert film[4:8] == b"ftyp"
+    [kept] = kept_in(tmp_path)
+    assert (kept.read_bytes(), kept.stat().st_mode & 0o777) == (film, 0o600)
+
+
+async def test_a_film_of_so_many_seconds(videos: Any, graph: FakeGraph) -> None:
+    await videos.create(prompt="a cat", seconds="4", size="32x32")
+    await graph.wait_for(lambda: bool(graph.of("painter")))
+    [request] = graph.of("painter")
+    picture = request.parameters["painter"]
+    assert isinstance(picture, Picture)
+    assert picture.frames == 64
+
+
+async def test_a_film_that_begins_with_a_picture(videos: Any, graph: FakeGraph) -> None:
+    url = "data:image/png;base64," + base64.b64encode(CAT).decode()
+    await videos.create_and_poll(
+        prompt="a cat", input_reference=("cat.png", CAT, "image/png"), extra_body={"frames": 2}, poll_interval_ms=10
+    )
+    await made(videos, input_reference={"image_url": url})
+    for request in graph.of("pixels"):
+        whole = b"".join(bytes(each.arrays["image"].data) for each in graph.pushed[request.request_id] if each.arrays)
+        assert whole == CAT
+    assert len(graph.of("pixels")) == 2
+
+
+async def test_it_is_queued_under_way_and_completed(videos: Any, graph: FakeGraph) -> None:
+    gate = graph.hold("video")
+    video = await videos.create(prompt="a cat", extra_body={"frames": 2, "steps": 4})
+    assert (video.status, video.progress) == ("queued", 0)
+    gate.step()  # the painter tells of its first step
+    async with asyncio.timeout(5):
+        while video.progress != 25:
+            video = await videos.retrieve(video.id)
+    assert video.status == "in_progress"
+    with pytest.raises(openai.BadRequestError, match="in_progress: it has no content yet"):
+        await videos.download_content(video.id)
+    gate.release()
+    done = await videos.poll(video.id, poll_interval_ms=10)
+    assert (done.status, done.progress) == ("completed", 100)
+
+
+async def test_all_are_listed_page_by_page(videos: Any) -> None:
+    ids = [(await made(videos, seed=seed)).id for seed in range(4)]
+    page = await videos.list(limit=3)
+    assert [video.id for video in page.data] == ids[:0:-1]
+    assert page.has_more
+    assert [video.id async for video in videos.list(limit=1)] == ids[::-1]
+    assert [video.id async for video in videos.list(limit=3, order="asc")] == ids
+    older = await videos.list(after=ids[1])
+    assert [video.id for video in older.data] == ids[:1]
+
+
+async def test_deleting_stops_the_work(videos: Any, graph: FakeGraph, tmp_path: Path) -> None:
+    gate = graph.hold("video")
+    video = await videos.create(prompt="a cat", extra_body={"frames": 2})
+    gate.step()
+    await graph.wait_for(lambda: graph.open_requests == 1)
+    deleted = await videos.delete(video.id)
+    assert (deleted.id, deleted.deleted, deleted.object) == (video.id, True, "video.deleted")
+    assert (graph.open_requests, graph.aborted) == (0, [video.id])
+    assert not kept_in(tmp_path)
+    for call in (videos.retrieve, videos.delete, videos.download_content):
+        with pytest.raises(openai.NotFoundError):
+            await call(video.id)
+
+
+async def test_deleting_deletes_the_film(videos: Any, tmp_path: Path) -> None:
+    video = await made(videos)
+    assert kept_in(tmp_path)
+    await videos.delete(video.id)
+    assert not kept_in(tmp_path)
+
+
+# ── what goes wrong
+
+
+async def test_an_engine_that_fails_fails_the_job(videos: Any, graph: FakeGraph, tmp_path: Path) -> None:
+    graph.fail("video", ErrorKind.ENGINE, message="the painter has spilt its paint")
+    video = await made(videos)
+    assert video.status == "failed"
+    assert video.error is not None
+    assert (video.error.code, video.completed_at) == ("engine", None)
+    assert "spilt" in video.error.message
+    assert not kept_in(tmp_path)
+    with pytest.raises(openai.BadRequestError, match="is failed: it has no content"):
+        await videos.download_content(video.id)
+    assert (await made(videos)).status == "completed", "the next one is served"
+
+
+async def test_a_broken_picture_is_told_by_its_field(edge: Edge) -> None:
+    form = aiohttp.FormData({"prompt": "a cat", "frames": "2"})
+    form.add_field("input_reference", CAT[:60], filename="cat.png")
+    async with edge.http.post(f"{edge.url}/v1/videos", data=form) as answer:
+        video = await told(edge, (await answer.json())["id"], "failed")
+    assert video["error"]["message"].startswith("input_reference: expected a picture as PNG, JPEG or WebP")
+    assert (video["error"]["code"], video["error"]["param"]) == ("invalid", "input_reference")
+
+
+async def test_no_more_than_may_be_kept(edge: Edge, graph: FakeGraph) -> None:
+    graph.hold("video")
+    ids = [(await posted(edge))["id"] for _ in range(4)]
+    error = await posted(edge, status=429)
+    assert (error["code"], "delete some" in error["message"]) == ("video_quota_reached", True)
+    async with edge.http.delete(f"{edge.url}/v1/videos/{ids[0]}") as answer:
+        assert answer.status == 200
+    await posted(edge)
+
+
+async def test_only_so_many_are_worked_on_at_once(edge: Edge, graph: FakeGraph) -> None:
+    graph.hold("video")
+    ids = [(await posted(edge, steps=2))["id"] for _ in range(3)]
+    await told(edge, ids[1], "in_progress")
+    assert len(graph.of("painter")) == 2
+    assert (await told(edge, ids[2], "queued"))["progress"] == 0
+    async with edge.http.delete(f"{edge.url}/v1/videos/{ids[0]}"):
+        pass
+    await graph.wait_for(lambda: len(graph.of("painter")) == 3)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("prompt", ""),
+        ("prompt", "x" * 32_001),
+        ("prompt", None),
+        ("seconds", "0"),
+        ("seconds", "-4"),
+        ("seconds", "four"),
+        ("seconds", "1e9"),
+        ("seconds", "nan"),
+        ("seconds", []),
+        ("frames", 1),
+        ("frames", 1_001),
+        ("fps", 0),
+        ("fps", 61),
+        ("size", "0x64"),
+        ("size", "64"),
+        ("size", "99999x99999"),
+        ("size", "２x２"),
+        ("steps", 0),
+        ("steps", 10**6),
+        ("guidance", -1),
+        ("seed", -1),
+        ("model", "sora-2"),
+        ("input_reference", "a cat"),
+        ("input_reference", {"image_url": "https://example.org/cat.png"}),
+        ("input_reference", {"image_url": "data:image/png;base64,@@"}),
+        ("input_reference", {"image_url": "data:image/png;base64," + base64.b64encode(b"no picture").decode()}),
+        ("input_reference", {"file_id": "file-1"}),
+    ],
+)
+async def test_a_bad_field_is_named(edge: Edge, graph: FakeGraph, field: str, value: object) -> None:
+    error = await posted(edge, status=404 if field == "model" else 400, **{field: value})
+    assert error["param"].startswith(field), error
+    assert not graph.requests
+
+
+async def test_seconds_and_frames_and_too_much_of_both(edge: Edge) -> None:
+    assert (await posted(edge, status=400, seconds="4", frames=64))["param"] == "frames"
+    assert "pixels in all frames" in (await posted(edge, status=400, size="2048x2048", frames=1_000))["message"]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "limit=9999999999", "order=up", "after=a%20b", "after=%00"])
+async def test_a_bad_page_is_refused(edge: Edge, query: str) -> None:
+    async with edge.http.get(f"{edge.url}/v1/videos?{query}") as answer:
+        assert (answer.status, (await answer.json())["error"]["param"]) == (400, query.partition("=")[0])
+
+
+@pytest.mark.parametrize("job_id", ["video_1", "..%2F..%2Fetc", "a%00b", "x" * 300, "%F0%9F%90%88"])
+async def test_an_unknown_one_is_not_found(edge: Edge, job_id: str) -> None:
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/content")):
+        async with edge.http.request(method, f"{edge.url}/v1/videos/{job_id}{path}") as answer:
+            assert answer.status == 404
+
+
+# ── content
+
+
+async def test_ranges_of_a_film(edge: Edge, videos: Any) -> None:
+    url = f"{edge.url}/v1/videos/{(await made(videos)).id}/content"
+    async with edge.http.get(url) as answer:
+        whole, tag = await answer.read(), answer.headers["ETag"]
+        assert (answer.status, answer.headers["Accept-Ranges"]) == (200, "bytes")
+    size = len(whole)
+    for asked, expected, told in (
+        ("bytes=0-3", whole[:4], f"bytes 0-3/{size}"),
+        ("bytes=4-", whole[4:], f"bytes 4-{size - 1}/{size}"),
+        ("bytes=-7", whole[-7:], f"bytes {size - 7}-{size - 1}/{size}"),
+        (f"bytes=10-{10 * size}", whole[10:], f"bytes 10-{size - 1}/{size}"),
+        (f"bytes=0-{size - 1}", whole, f"bytes 0-{size - 1}/{size}"),
+    ):
+        async with edge.http.get(url, headers={"Range": asked, "If-Range": tag}) as answer:
+            assert (answer.status, answer.headers["Content-Range"]) == (206, told)
+            assert await answer.read() == expected
+    async with edge.http.get(url, headers={"Range": f"bytes={size}-"}) as answer:
+        assert (answer.status, answer.headers["Content-Range"]) == (416, f"bytes */{size}")
+    for headers in (
+        {"Range": "bytes=0-1,3-4"},
+        {"Range": "lines=1-2"},
+        {"Range": "bytes=5-2"},
+        {"Range": "bytes=0-1", "If-Range": '"x"'},
+    ):
+        async with edge.http.get(url, headers=headers) as answer:
+            assert (answer.status, await answer.read()) == (200, whole)
+    async with edge.http.head(url) as answer:
+        assert (answer.status, answer.headers["Content-Length"]) == (200, str(size))
+    async with edge.http.get(url, params={"variant": "thumbnail"}) as answer:
+        assert answer.status == 400
+
+
+async def test_a_film_that_somebody_has_taken_away_is_gone(edge: Edge, videos: Any, tmp_path: Path) -> None:
+    video = await made(videos)
+    [kept] = kept_in(tmp_path)
+    kept.unlink()
+    async with edge.http.get(f"{edge.url}/v1/videos/{video.id}/content") as answer:
+        assert (answer.status, (await answer.json())["error"]["code"]) == (410, "video_gone")
