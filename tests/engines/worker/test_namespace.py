@@ -157,7 +157,7 @@ async def test_what_cannot_be_opened_is_invalid_and_says_why(bench: Bench) -> No
     gateway.submit("r", "nowhere")
     assert (
         await gateway.next(Failed)
-    ).message == "stage: expected one of echo, joined, writer, blobs, mixed, paired, got 'nowhere'"
+    ).message == "stage: expected one of echo, joined, writer, blobs, mixed, paired, steps, got 'nowhere'"
     gateway.submit("r", parameters=EndOfTurn())
     assert (await gateway.next(Failed)).message == "parameters of stage 'echo': expected Activity, got EndOfTurn"
     gateway.submit("r", upstreams=("writer",))
