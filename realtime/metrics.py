@@ -118,7 +118,8 @@ class Metrics:
             self._store_failures.labels(call).inc()
 
     def answered(self, source: str, outcome: str, timing: AnswerTiming | None) -> None:
-        """One answer has ended. `source`: realtime, chat, speech, transcription. `outcome`: completed, cancelled, failed, …"""
+        """One answer has ended. `source`: realtime, chat, speech, transcription, images, image_edits. `outcome`: completed,
+        cancelled, failed, …"""
         self._requests.labels(source, outcome).inc()
         if timing is None:
             return
