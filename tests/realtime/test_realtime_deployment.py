@@ -38,6 +38,17 @@ def test_what_is_printed_means_the_same_when_read_again(tmp_path: Path) -> None:
         assert load(again) == deployment
 
 
+def test_a_folder_of_diffusers_is_printed_as_what_its_line_means(tmp_path: Path) -> None:
+    (tmp_path / "painter").mkdir()
+    (tmp_path / "painter" / "model_index.json").write_text('{"_class_name": "FluxPipeline"}')
+    deployment = load(written(tmp_path, "diffusers: ./painter"))
+    again = tmp_path / "printed.yaml"
+    again.write_text(render(deployment))
+    assert "diffusers: " not in again.read_text()
+    assert "model: diffusers" in again.read_text()
+    assert load(again) == deployment
+
+
 def test_session_and_server_settings_reach_their_records(tmp_path: Path) -> None:
     deployment = load(
         written(tmp_path, MINIMAL + "session: {maximum_sessions: 3, finished_silence_ms: 100}\nserver: {port: 9000}\n")
