@@ -71,3 +71,54 @@ class VllmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     enforce_eager: bool = True
     block_size: Count = 32
     warm_prompt: str = ""
+
+
+class StepCacheOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When the output of an earlier step answers for a later one: as long as the network's input has changed by less than
+    `threshold` in all since then (0.1 is a tenth of its mean size), at most `most_in_a_row` times, and not in the first steps."""
+
+    threshold: Annotated[float, msgspec.Meta(gt=0)]
+    first_steps: Count = 2
+    most_in_a_row: Count = 4
+
+
+class LoraOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`directory` holds the file `weight_name`. All of a deployment's are in force for all requests."""
+
+    directory: str
+    weight_name: str = "pytorch_lora_weights.safetensors"
+    scale: float = 1.0
+
+
+class QuantizationOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Diffusers' own: PipelineQuantizationConfig's quant_backend, quant_kwargs and components_to_quantize."""
+
+    backend: str
+    settings: dict[str, bool | int | float | str] = {}
+    components: tuple[str, ...] = ()
+
+
+class DiffusersOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A directory in diffusers layout.
+
+    `dtype` auto is bfloat16 on a GPU and float32 without; `device` auto is the GPU when there is one. `offload` moves networks to
+    the GPU when they are needed: whole (`model`) or layer by layer (`sequential`). `compile` are torch.compile's arguments, for
+    the denoisers. `arguments` are given to every call of the pipeline. What a request may ask for at most: `max_steps`,
+    `max_pixels` of a frame, `max_frames`, `max_prompt_chars` for each prompt, `max_previews`."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device: Annotated[str, msgspec.Meta(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = "auto"
+    offload: Literal["none", "model", "sequential"] = "none"
+    attention_slicing: bool = False
+    vae_slicing: bool = False
+    vae_tiling: bool = False
+    quantization: QuantizationOptions | None = None
+    compile: dict[str, bool | str] | None = None
+    loras: tuple[LoraOptions, ...] = ()
+    step_cache: StepCacheOptions | None = None
+    arguments: dict[str, bool | int | float | str] = {}
+    max_steps: Count = 150
+    max_pixels: Count = 4_194_304
+    max_frames: Count = 257
+    max_prompt_chars: Count = 8_000
+    max_previews: Annotated[int, msgspec.Meta(ge=0)] = 8

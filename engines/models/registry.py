@@ -4,7 +4,15 @@ from pathlib import Path
 
 import msgspec
 
-from engines.models.options import NetworkOptions, NoOptions, PiperTalkerOptions, PixelsOptions, VllmOptions, WhisperOptions
+from engines.models.options import (
+    DiffusersOptions,
+    NetworkOptions,
+    NoOptions,
+    PiperTalkerOptions,
+    PixelsOptions,
+    VllmOptions,
+    WhisperOptions,
+)
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -95,4 +103,11 @@ AR: dict[str, Family] = {
     ),
 }
 
-DIFFUSION: dict[str, Family] = {}
+DIFFUSION: dict[str, Family] = {
+    "diffusers": Family(
+        model="engines.models.diffusers_pipeline:DiffusersPipeline",
+        options=DiffusersOptions,
+        samples="engines.conformance.painter_samples:prompts",
+        files=("model_index.json",),
+    ),
+}

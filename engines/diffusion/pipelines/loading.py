@@ -1,0 +1,91 @@
+"""A directory in diffusers layout as a pipeline that is ready on its device, with the library's own options."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportCallIssue=false
+
+from pathlib import Path
+from typing import cast
+
+import torch
+from diffusers.models.autoencoders.autoencoder_kl import AutoencoderKL
+from diffusers.pipelines.pipeline_utils import DiffusionPipeline
+from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
+
+from engines.models.options import DiffusersOptions, QuantizationOptions
+
+DENOISERS = ("unet", "transformer", "transformer_2", "prior", "decoder")
+
+
+def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
+    device = _device(options.device)
+    pipeline = DiffusionPipeline.from_pretrained(
+        str(directory),
+        torch_dtype=_dtype(options.dtype, device),
+        local_files_only=True,
+        **_quantization(options.quantization),
+    )
+    pipeline.set_progress_bar_config(disable=True)
+    _keep_vae_from_overflowing(pipeline)
+    _add_loras(pipeline, options)
+    _place(pipeline, options, device)
+    _save_memory(pipeline, options)
+    if options.compile is not None:
+        for name in DENOISERS:
+            if isinstance(network := pipeline.components.get(name), torch.nn.Module):
+                network.compile(**cast("dict[str, bool]", options.compile))
+    return pipeline
+
+
+def _device(name: str) -> torch.device:
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    chosen = ("bfloat16" if device.type == "cuda" else "float32") if name == "auto" else name
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[chosen]
+
+
+def _quantization(options: QuantizationOptions | None) -> dict[str, object]:
+    if options is None:
+        return {}
+    config = PipelineQuantizationConfig(
+        quant_backend=options.backend,
+        quant_kwargs=dict(options.settings),
+        components_to_quantize=list(options.components) or None,
+    )
+    return {"quantization_config": config}
+
+
+def _keep_vae_from_overflowing(pipeline: DiffusionPipeline) -> None:
+    """A VAE that half precision is too coarse for: its pipelines make it float32 for each picture and half again afterwards,
+    which would pull it away from under the other jobs."""
+    vae = pipeline.components.get("vae")
+    if isinstance(vae, AutoencoderKL) and vae.dtype == torch.float16 and vae.config["force_upcast"]:
+        vae.to(dtype=torch.float32)
+
+
+def _add_loras(pipeline: DiffusionPipeline, options: DiffusersOptions) -> None:
+    """Needs `peft`, which says so itself."""
+    if not options.loras:
+        return
+    names = [f"lora_{number}" for number in range(len(options.loras))]
+    for name, lora in zip(names, options.loras, strict=True):
+        pipeline.load_lora_weights(lora.directory, weight_name=lora.weight_name, adapter_name=name, local_files_only=True)
+    pipeline.set_adapters(names, [lora.scale for lora in options.loras])
+
+
+def _place(pipeline: DiffusionPipeline, options: DiffusersOptions, device: torch.device) -> None:
+    if options.offload == "model":
+        pipeline.enable_model_cpu_offload(device=device)
+    elif options.offload == "sequential":
+        pipeline.enable_sequential_cpu_offload(device=device)
+    else:
+        pipeline.to(device)
+
+
+def _save_memory(pipeline: DiffusionPipeline, options: DiffusersOptions) -> None:
+    if options.attention_slicing:
+        pipeline.enable_attention_slicing()
+    vae = pipeline.components.get("vae")
+    if options.vae_slicing and vae is not None:
+        vae.enable_slicing()
+    if options.vae_tiling and vae is not None:
+        vae.enable_tiling()

@@ -1,0 +1,85 @@
+"""A pipeline that jobs share: they begin here, and here their calls are computed."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import torch
+
+from engines.diffusion.pipelines.answers import Answered
+from engines.diffusion.pipelines.calls import Call
+from engines.diffusion.pipelines.job import PipelineJob, Shown
+from engines.diffusion.pipelines.merging import Network, NotSplit, compute
+from engines.diffusion.pipelines.run import Pipeline
+from engines.diffusion.pipelines.traits import Known
+from engines.models.options import StepCacheOptions
+from engines.worker.foreign import attempt
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Served:
+    """All of it on one thread. `forwards` counts the calls that were made of networks, however many jobs shared them."""
+
+    pipeline: Pipeline
+    step_cache: StepCacheOptions | None = None
+    known: Known = field(default_factory=Known)
+    forwards: int = 0
+    _components: dict[str, object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._components = self.pipeline.components
+
+    @property
+    def scheduler(self) -> object:
+        """The pipeline's own."""
+        return self._components["scheduler"]
+
+    def begin(
+        self,
+        arguments: Mapping[str, object],
+        seed: int,
+        *,
+        steps: int,
+        scheduler: object | None = None,
+        previews: int = 0,
+    ) -> PipelineJob:
+        """Up to its first call. Raises what the pipeline raises."""
+        with torch.no_grad():
+            return PipelineJob(
+                self.pipeline,
+                self.scheduler if scheduler is None else scheduler,
+                self.known,
+                dict(arguments),
+                torch.Generator().manual_seed(seed),
+                Answered(self.known, self.step_cache),
+                steps,
+                previews,
+            )
+
+    def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Shown] | Exception]:
+        """One call for jobs of equal keys. An outer `no_grad` because the jobs' own end in any order, and each sets the thread's
+        mode back to what it was when that job began."""
+        with torch.no_grad():
+            outputs = self.outputs([job.call for job in jobs])
+            return [attempt(job.take, output) for job, output in zip(jobs, outputs, strict=True)]
+
+    def outputs(self, calls: Sequence[Call]) -> list[object]:
+        """Raises what the network raises."""
+        site = calls[0].site
+        network, traits = self._network(calls[0]), self.known.traits.get(site)
+        self.forwards += 1
+        if traits is None or len(calls) == 1:
+            return [output for call in calls for output in compute(network, [call], {})]
+        try:
+            return compute(network, calls, traits.roles)
+        except NotSplit as error:
+            traits.single, traits.why = True, str(error)
+            logger.warning("the calls of %s.%s are made one at a time: %s", *site, error)
+            return [output for call in calls for output in compute(network, [call], {})]
+
+    def _network(self, call: Call) -> Network:
+        component, method = self._components[call.site[0]], call.site[1]
+        return cast(Network, component if method == "__call__" else getattr(component, method))

@@ -1,0 +1,139 @@
+"""A pipeline of diffusers, any of them, from a directory in its layout. Prompts, and pictures where it takes them, become
+pictures or a film; jobs of several requests share the calls of its networks. How: engines/diffusion/pipelines."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import torch
+
+from engines.diffusion.pipelines.arguments import asked, check
+from engines.diffusion.pipelines.job import PipelineJob, Shown
+from engines.diffusion.pipelines.learning import try_out
+from engines.diffusion.pipelines.loading import load
+from engines.diffusion.pipelines.pixels import pixels
+from engines.diffusion.pipelines.run import Pipeline
+from engines.diffusion.pipelines.samplers import sampler
+from engines.diffusion.pipelines.served import Served
+from engines.diffusion.pipelines.taken import taken
+from engines.diffusion.pipelines.trial import trial
+from engines.models import InvalidInput, Produced
+from engines.models.diffusion import PREVIEW
+from engines.models.options import DiffusersOptions
+from engines.models.snapshots import Snapshot, saved
+from engines.parameters import Parameters, Picture
+from engines.payloads import Array, Payload, Scalar
+from engines.worker.foreign import attempt
+
+KIND = "diffusers 1"
+PIECE_BYTES = 8 * 1024 * 1024
+PAYLOAD_NAMES = {"image": "image", "mask_image": "mask"}
+
+
+@dataclass(slots=True, eq=False)
+class Pictures:
+    """An open request: so many jobs of it have begun. The noise of job k is drawn from `seed` + k."""
+
+    wanted: Picture
+    begun: int = 0
+
+
+class DiffusersPipeline:
+    """The input is a prompt (text), with `image` uint8 [h, w, 3] and `mask` uint8 [h, w] for pipelines that take them; the
+    output is `pixels` uint8 [n, h, w, 3], n the frames of a film and 1 for a picture. An `update` has only a prompt."""
+
+    def __init__(self, pipeline: object, options: DiffusersOptions) -> None:
+        self._options = options
+        self._served = Served(cast(Pipeline, pipeline), options.step_cache)
+        self._takes = taken(self._served.pipeline)
+        self.units = "frames" if self._takes.makes_films else "pictures"
+
+    @classmethod
+    def load(cls, directory: Path, options: dict[str, object]) -> "DiffusersPipeline":
+        checked = msgspec.convert(options, DiffusersOptions)
+        return cls(load(directory, checked), checked)
+
+    def warm_up(self) -> None:
+        try_out(self._served, trial(self._takes, self._options))
+
+    def open(self, parameters: Parameters) -> Pictures:
+        if not isinstance(parameters, Picture):
+            raise InvalidInput(f"parameters: expected picture, got {type(parameters).__name__}")
+        check(parameters, self._takes, self._options)
+        sampler(parameters.sampler, self._served.scheduler)
+        if parameters.previews and (why := self._served.known.habits.not_resumed):
+            raise InvalidInput(f"previews: expected 0, since {why}; got {parameters.previews}")
+        return Pictures(parameters)
+
+    def reset(self, state: Pictures) -> None:
+        state.begun = 0
+
+    def snapshot(self, state: Pictures) -> Payload:
+        return saved(KIND, begun=state.begun)
+
+    def restore(self, parameters: Parameters, snapshot: Payload) -> Pictures:
+        begun = Snapshot(KIND, snapshot).count("begun")
+        state = self.open(parameters)
+        state.begun = begun
+        return state
+
+    def begin(self, state: Pictures, payload: Payload) -> PipelineJob:
+        wanted = asked(state.wanted, payload, self._takes, self._options)
+        if missing := self._served.known.habits.required - wanted.arguments.keys():
+            raise InvalidInput(f"{', '.join(sorted(PAYLOAD_NAMES[name] for name in missing))}: expected one, got none")
+        try:
+            job = self._served.begin(
+                wanted.arguments,
+                (state.wanted.seed + state.begun) % 2**63,
+                steps=wanted.steps,
+                scheduler=sampler(state.wanted.sampler, self._served.scheduler),
+                previews=state.wanted.previews,
+            )
+        except ValueError as refusal:
+            raise InvalidInput(f"input: expected what this pipeline takes, got its refusal: {refusal}") from refusal
+        state.begun += 1
+        return job
+
+    def update(self, job: PipelineJob, payload: Payload) -> None:
+        if why := self._served.known.habits.not_resumed:
+            raise InvalidInput(f"update: expected none, since {why}")
+        if payload.arrays or not payload.text:
+            raise InvalidInput(
+                f"update: expected a prompt and no arrays, got {len(payload.text)} characters and {len(payload.arrays)}"
+            )
+        if len(payload.text) > self._options.max_prompt_chars:
+            raise InvalidInput(f"prompt: expected at most {self._options.max_prompt_chars} characters, got {len(payload.text)}")
+        if job.step >= job.steps:
+            raise InvalidInput(f"update: expected before the last step, got after step {job.step} of {job.steps}")
+        with torch.no_grad():
+            job.change({"prompt": payload.text})
+
+    def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Produced] | Exception]:
+        answers = self._served.advance(jobs)
+        return [
+            answer if isinstance(answer, Exception) else attempt(self._produced, job, answer)
+            for job, answer in zip(jobs, answers, strict=True)
+        ]
+
+    def abandon(self, job: PipelineJob) -> None:
+        with torch.no_grad():
+            job.drop()
+
+    def close(self, state: Pictures) -> None:
+        pass
+
+    def _produced(self, job: PipelineJob, all_shown: Sequence[Shown]) -> list[Produced]:
+        return [produced for shown in all_shown for produced in self._pieces(job, shown)]
+
+    def _pieces(self, job: PipelineJob, shown: Shown) -> Iterator[Produced]:
+        """A film in several, each small enough to travel."""
+        frames = pixels(shown.result)
+        attributes: dict[str, Scalar] = {} if shown.preview is None else {PREVIEW: shown.preview}
+        if self._options.step_cache is not None:
+            attributes.update(computed_calls=job.answers.computed_calls, reused_calls=job.answers.reused_calls)
+        size = max(PIECE_BYTES // frames[0].nbytes, 1)
+        for start in range(0, len(frames), size):
+            piece = frames[start : start + size]
+            yield Produced(Payload(arrays={"pixels": Array.of(piece)}, attributes=attributes), units=len(piece))

@@ -1,0 +1,76 @@
+import gc
+import logging
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+from fakes import tiny_pipelines
+from fakes.tiny_painters import PIPELINES, Request, alone, known, served, together
+from fakes.tiny_pipelines import TinyPipeline
+
+TOLERANCE = 1e-5
+MIXED = (
+    Request("a cat", steps=4, seed=0, guidance=4.0),
+    Request("a dog on a boat", steps=3, seed=1, guidance=6.0, joins_after=1),
+    Request("a cow", steps=3, seed=2, guidance=4.0, width=48, joins_after=2),
+    Request("a house", steps=5, seed=3, guidance=1.0, joins_after=3),
+    Request("a tree", steps=2, seed=4, guidance=3.0, joins_after=4),
+)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_job_alone_gives_what_the_library_gives(name: str):
+    pipeline = known(name)
+    wanted = MIXED[0].by_the_library_alone(PIPELINES[name], pipeline)
+    np.testing.assert_allclose(alone(pipeline, MIXED[0].begin(pipeline)), wanted, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_jobs_of_all_kinds_share_forwards_and_give_what_the_library_gives_each(name: str):
+    pipeline = known(name)
+    got = together(pipeline, MIXED)
+    for request, one in zip(MIXED, got.pictures, strict=True):
+        np.testing.assert_allclose(one, request.by_the_library_alone(PIPELINES[name], pipeline), atol=TOLERANCE)
+    assert got.forwards < 0.8 * got.calls
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_network_is_shared(name: str):
+    assert {site for site, traits in known(name).known.traits.items() if traits.single} == set()
+
+
+def test_a_network_whose_rows_are_not_independent_is_called_for_one_at_a_time(caplog: pytest.LogCaptureFixture):
+    def make() -> TinyPipeline:
+        pipeline = tiny_pipelines.stable_diffusion()
+        unet = pipeline.components["unet"]
+        assert isinstance(unet, torch.nn.Module)
+        unet.register_forward_hook(lambda _module, _args, output: (output[0] + output[0].mean(),))
+        return pipeline
+
+    with caplog.at_level(logging.WARNING):
+        pipeline = served(make)
+    assert "calls of unet.__call__ are made one at a time" in caplog.text
+    requests = [Request("a cat", 2, 0, 4.0), Request("a dog", 2, 1, 4.0)]
+    got = together(pipeline, requests)
+    for request, one in zip(requests, got.pictures, strict=True):
+        np.testing.assert_allclose(one, request.by_the_library_alone(make, pipeline), atol=TOLERANCE)
+    assert got.forwards == got.calls - 3  # two prompts each, and the pictures, were encoded and decoded together
+
+
+def test_a_job_that_is_dropped_leaves_nothing_and_costs_no_other():
+    pipeline = known("wan")
+    stays = MIXED[0].begin(pipeline)
+    for calls in range(6):
+        leaves = MIXED[1].begin(pipeline)
+        for _ in range(calls):
+            pipeline.advance([leaves])
+        gone = weakref.ref(leaves)
+        with torch.no_grad():
+            leaves.drop()
+        del leaves
+        gc.collect()
+        assert gone() is None
+    np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(PIPELINES["wan"], pipeline), atol=TOLERANCE)
+    assert torch.is_grad_enabled()
