@@ -20,7 +20,7 @@ from realtime.queue_place import PARAMETER
 from realtime.turned_away import close_code, turned_away
 from sessions.admission.admission import NotAdmitted, Stay
 from sessions.identity.principal import Principal
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, Superseded
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, Stopped, Superseded
 from sessions.store.interface import StoreDown
 from sessions.voice.attached import Attached, Dismissal
 
@@ -78,6 +78,11 @@ async def _converse(context: AppContext, request: web.Request, socket: web.WebSo
         if ended.last_word:
             await _say_last(socket, ErrorBody(message=ended.reason, type=ended.last_type, code=ended.last_word))
         return ended
+    except Refusal as refused:
+        if not socket.prepared:
+            raise
+        await _say_last(socket, refused.body)
+        return Ended(WSCloseCode.POLICY_VIOLATION, "the session has ended")
     except (NotAdmitted, StoreDown) as failure:
         if not socket.prepared:
             raise turned_away(failure) from failure
@@ -115,11 +120,11 @@ async def _attachment(
                 if client.had_to_wait and not await _is_still_let_in(context, who):
                     attached.leave()
                     raise Ended(WSCloseCode.POLICY_VIOLATION, REVOKED, last_word="invalid_api_key", last_type=AUTHENTICATION)
+        except (Superseded, Stopped) as gone:
+            await client.upgrade()
+            raise dismissed(Dismissal.STOPPED if isinstance(gone, Stopped) else Dismissal.SUPERSEDED) from gone
         except (ResumeRefused, HeldElsewhere) as refused:
             raise not_opened(refused) from refused
-        except Superseded as gone:
-            await client.upgrade()
-            raise dismissed(Dismissal.SUPERSEDED) from gone
         log.info("session opened" if token is None else "a client came back to its session")
         yield attached
 

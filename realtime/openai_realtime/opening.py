@@ -13,7 +13,7 @@ from realtime.openai_realtime.session_config import WireSession, apply
 from realtime.turned_away import turned_away, whole_seconds
 from sessions.admission.admission import NotAdmitted
 from sessions.admission.seats import VOICE
-from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, SessionLost, Superseded
+from sessions.retention.resume_tokens import HeldElsewhere, ResumeRefused, SessionLost, Stopped, Superseded
 from sessions.store.interface import StoreDown
 from sessions.voice.config import VoiceConfig
 
@@ -59,6 +59,8 @@ def not_opened(why: NotOpened) -> Refusal:
     match why:
         case SessionLost():
             return Refusal(f"resume: {why}", status=404, code="session_lost", field="resume")
+        case Stopped():
+            return Refusal(f"resume: {why}", status=404, code="session_closed", field="resume")
         case ResumeRefused():
             return Refusal(f"resume: {why}", status=404, code="session_not_found", field="resume")
         case HeldElsewhere():

@@ -25,6 +25,13 @@ class SessionLost(ResumeRefused):
         super().__init__(f"the session is lost: {why}")
 
 
+class Stopped(ResumeRefused):
+    """Whoever came back had not got its session yet when an operator closed it."""
+
+    def __init__(self) -> None:
+        super().__init__("the session was closed by an operator of this server")
+
+
 STILL_HELD = "the session is still being held by another node of this server; try again in a moment"
 SETTLING = "the session store is new, or has lost its data; a node that holds the session puts it back; try again in a moment"
 

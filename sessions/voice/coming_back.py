@@ -107,6 +107,8 @@ class ComingBack:
             await running.stand_up()
             async with AsyncExitStack() as leaving:
                 seat = await leaving.enter_async_context(self._admission.seat(_returning(running.hold.record, stay), stay.told))
+                if running.is_ending:
+                    raise ResumeRefused("the session has ended while its client waited for a seat")
                 running.sit(seat, leaving.pop_all())
             stack.pop_all()
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Container
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from sessions.retention.resume_tokens import Superseded
+from sessions.retention.resume_tokens import Stopped, Superseded
 
 
 class _Rivals:
@@ -24,8 +24,9 @@ class Return:
         self.claiming = rivals.claiming
         """To be held around each claim: one after the other, and none is broken off for a newer one."""
         self.has_claimed = False
-        self.is_superseded = False
-        self.until_superseded = asyncio.timeout(None)
+        self.let_go: Superseded | Stopped | None = None
+        """Why it gets no further."""
+        self.until_let_go = asyncio.timeout(None)
         self.over = asyncio.Event()
         self._rivals = rivals
 
@@ -35,19 +36,19 @@ class Return:
         self.has_claimed = True
         for each in self._before():
             if each.has_claimed or each.token in tokens:
-                each.supersede()
+                each.stop(Superseded())
 
     async def is_alone(self) -> bool:
         """False: others had to go first, and have let go of the session. It is to be claimed again."""
-        superseded = [each for each in self._before() if each.is_superseded]
-        for each in superseded:
+        let_go = [each for each in self._before() if each.let_go is not None]
+        for each in let_go:
             await each.over.wait()
-        return not superseded
+        return not let_go
 
-    def supersede(self) -> None:
-        if not self.is_superseded:
-            self.is_superseded = True
-            self.until_superseded.reschedule(0)
+    def stop(self, why: Superseded | Stopped) -> None:
+        if self.let_go is None:
+            self.let_go = why
+            self.until_let_go.reschedule(0)
 
     def _before(self) -> list["Return"]:
         coming = self._rivals.coming
@@ -62,29 +63,29 @@ class Returns:
 
     @asynccontextmanager
     async def under_way(self, session_id: str, token: bytes) -> AsyncGenerator[Return]:
-        """Around all from its arrival until the session is its own. Raises Superseded when a newer one was let in."""
+        """Around all from its arrival until the session is its own. Raises Superseded, as a newer one was let in, and Stopped."""
         rivals = self._rivals.setdefault(session_id, _Rivals())
         one = Return(rivals, token)
         rivals.coming.append(one)
         try:
-            async with one.until_superseded:
+            async with one.until_let_go:
                 yield one
         except TimeoutError:
-            if not one.is_superseded:
+            if one.let_go is None:
                 raise
-            raise Superseded from None
+            raise one.let_go from None
         finally:
             rivals.coming.remove(one)
             one.over.set()
 
-    async def give_way(self, session_id: str) -> None:
-        """To another node. Returns when whoever had claimed the session here has let go of it."""
+    async def give_way(self, session_id: str, why: Superseded | Stopped) -> None:
+        """To another node, or to an operator. Returns when whoever had claimed the session here has let go of it."""
         rivals = self._rivals.get(session_id)
         if rivals is None:
             return
         async with rivals.claiming:
             claimed = [each for each in rivals.coming if each.has_claimed]
             for each in claimed:
-                each.supersede()
+                each.stop(why)
         for each in claimed:
             await each.over.wait()

@@ -22,12 +22,13 @@ from sessions.retention.client_results import ClientResults
 from sessions.retention.life import CallLater, Life
 from sessions.retention.orphans import KEPT_S
 from sessions.retention.ownership import Hold, Ownership
-from sessions.retention.resume_tokens import ResumeRefused, hashed, new_secret, read_token
+from sessions.retention.resume_tokens import ResumeRefused, Stopped, Superseded, hashed, new_secret, read_token
 from sessions.retention.settings import Lifetime, SessionLimits
 from sessions.retention.snapshots import Snapshots
 from sessions.retention.warm import Warm
 from sessions.retention.watch import Expiry, SessionWatch, Unwatched
 from sessions.states import State
+from sessions.store.interface import StoreDown
 from sessions.store.records import Fence, Order, Priority, SessionRecord
 from sessions.voice.attached import Attached, Dismissal
 from sessions.voice.coming_back import ComingBack
@@ -161,7 +162,7 @@ class VoiceSessions:
     ) -> AsyncGenerator[Attached]:
         """Another transport of the session that gave this token, in place of the one before, on whichever node that was. Its
         client has all up to `last_seq`; None: it does not say. `principal` None: the token is enough. Raises ResumeRefused,
-        SessionLost, HeldElsewhere, Superseded, NotAdmitted, HasToWait, StoreDown."""
+        SessionLost, Stopped, HeldElsewhere, Superseded, NotAdmitted, HasToWait, StoreDown."""
         known = read_token(token)
         if known is None:
             raise ResumeRefused
@@ -206,17 +207,38 @@ class VoiceSessions:
                 if running is not None:
                     self._later(running.put_down(Dismissal.SUPERSEDED, with_seat=True))
                 self._later(self._give_way(order.session_id))
-            case "close" if running is not None:
-                self._later(running.end(Dismissal.STOPPED))
+            case "close":
+                self._later(self._close(order.session_id))
             case _:
                 pass
 
     async def _give_way(self, session_id: str) -> None:
         """To another node that waits for it."""
-        await self._returns.give_way(session_id)
+        await self._returns.give_way(session_id, Superseded())
         if (running := self._running.get(session_id)) is not None:  # whoever came back had it already
             await running.put_down(Dismissal.SUPERSEDED, with_seat=True)
         await self._ownership.let_go(session_id)
+
+    async def _close(self, session_id: str) -> None:
+        """Wherever it has got to: somebody may wait here for its seat, or it may be put down meanwhile."""
+        await self._returns.give_way(session_id, Stopped())
+        if (running := self._running.get(session_id)) is not None:
+            await running.end(Dismissal.STOPPED)
+        try:
+            await self._close_elsewhere(session_id)
+        except (StoreDown, OSError) as failure:
+            log.error("session %s may still be there and has to be closed again: %s", session_id, failure)
+
+    async def _close_elsewhere(self, session_id: str) -> None:
+        """What rests of it is billed and deleted; another node that has it by now is told."""
+        store, here = self._ownership.store, self._ownership.node
+        left, owner = await store.look(session_id), await store.owner(session_id)
+        if left is not None and owner is not None and owner.node != here:
+            await store.order(owner.node, Order("close", session_id))
+        elif left is not None:
+            await store.bill(left.record.tenant, session_id, left.usage, left.record.life_s)
+            await self.forget(session_id)
+            await store.release(session_id, here)
 
     @asynccontextmanager
     async def _at(self, running: Running, attached: Attached) -> AsyncGenerator[Attached]:

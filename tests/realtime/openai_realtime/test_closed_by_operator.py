@@ -71,3 +71,17 @@ async def test_an_order_for_a_session_that_is_not_here_is_passed_over(edge: Edge
         await edge.context.store.order("edge-1", Order("dance", client.seen[0]["session"]["id"]))
         await client.send("input_audio_buffer.clear")
         await client.until("input_audio_buffer.cleared")
+
+
+async def test_a_session_that_is_being_put_down_does_not_rest(edge: Edge) -> None:
+    async with edge.connect() as client:
+        session_id = client.seen[0]["session"]["id"]
+        resting = asyncio.create_task(edge.context.voice_sessions.put_down(session_id))
+        await asyncio.sleep(0)
+        edge.context.voice_sessions.heed(Order("close", session_id))
+        await resting
+        await client.closed()
+    await edge.idle()
+    async with asyncio.timeout(10):
+        while await edge.context.store.look(session_id) is not None:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0)
