@@ -6,7 +6,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0, le=31_536_000.0)]
+"""A year at most: no store can count to the end of .inf."""
 
 
 class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -15,10 +16,10 @@ class AdmissionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     longest_queue: Annotated[int, msgspec.Meta(ge=0)] = 100
     """Who comes when so many wait is refused; unless those of another tenant have more than its share of the room, for then the
     last of them is. 0: nobody waits."""
-    longest_wait_s: Positive = 300.0
-    place_s: Positive = 5.0
+    longest_wait_s: Seconds = 300.0
+    place_s: Seconds = 5.0
     """A place in the waiting room is given up when nobody has asked for it for so long."""
-    request_wait_s: Positive = 5.0
+    request_wait_s: Seconds = 5.0
     """How long a one-shot request over REST waits for its turn before it is answered 503."""
     requests: Count = 64
     """One-shot requests of a node at a time."""

@@ -5,15 +5,16 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0.0, le=31_536_000.0)]
+"""A year at most: no store can count to the end of .inf."""
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of the sessions of one kind, or of one tenant. null: as everywhere."""
 
-    longest_session_s: Positive | None = None
-    detached_grace_s: Positive | None = None
-    idle_limit_s: Positive | None = None
+    longest_session_s: Seconds | None = None
+    detached_grace_s: Seconds | None = None
+    idle_limit_s: Seconds | None = None
 
 
 class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,13 +29,13 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Seats of this node, and how long sessions are kept."""
 
     maximum_sessions: Count = 16
-    longest_session_s: Positive = 7_200.0
+    longest_session_s: Seconds = 7_200.0
     """A session ends then, whatever its client does; it is warned a minute before."""
-    idle_limit_s: Positive | None = None
+    idle_limit_s: Seconds | None = None
     """It ends when its client has sent nothing at all, sound included, for so long. Pings do not count."""
-    detached_grace_s: Positive = 60.0
+    detached_grace_s: Seconds = 60.0
     """How long a session without a transport is kept."""
-    answer_grace_s: Positive = 5.0
+    answer_grace_s: Seconds = 5.0
     """How long an answer waits for a client whose connection was lost. Later nobody knows what it was about."""
     warm_mb: Annotated[int, msgspec.Meta(ge=0)] = 256
     """What detached sessions may hold in this node's memory. The one detached longest leaves first; its snapshot stays."""

@@ -121,3 +121,16 @@ def test_what_was_calibrated_stands_beside_the_file_which_may_know_better(tmp_pa
     seats_file(file).write_text("chairs: {voice: {seats: 6}}")
     with pytest.raises(ConfigurationError, match=r"mine\.seats\.yaml: chairs: expected one of the sections seats"):
         load(written(tmp_path, MINIMAL))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "session: {longest_session_s: .inf}",
+        "session: {detached_grace_s: .inf}",
+        "admission: {longest_wait_s: .inf}",
+    ],
+)
+def test_a_time_that_never_ends_is_refused_here_and_not_when_a_session_opens(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigurationError, match="31536000"):
+        load(written(tmp_path, f"{MINIMAL}{line}\n"))
