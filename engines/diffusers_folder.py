@@ -21,7 +21,7 @@ _FILMS = re.compile(
 AT_ONCE = 64
 """Requests that wait do so in the painter, which knows their deadlines; each has its place in all stages meanwhile."""
 HANG_LIMIT_S = 300
-"""One call may be the decoding of a whole film."""
+"""One call may be that of a large network on a CPU, or the decoding of a whole film."""
 PAINTER_RING_MB = 128
 
 
@@ -54,7 +54,7 @@ def _deployment(directory: Path, *, films: bool) -> dict[str, object]:
         "stages": {
             "pixels": {"model": "pixels", "slots": AT_ONCE},
             "painter": painter,
-            "developer": {"model": "developer", "slots": AT_ONCE},
+            "developer": {"model": "developer", "slots": AT_ONCE, "hang_limit_s": HANG_LIMIT_S},
         },
     }
 

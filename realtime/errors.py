@@ -137,6 +137,7 @@ _SAME = (
 FIELDS_OF_ENGINES = {
     **{name: name for name in _SAME},
     **dict.fromkeys(("width", "height", "width, height"), "size"),
+    **dict.fromkeys(("image width", "image height"), "image"),
     "previews": "partial_images",
 }
 """What stands at the beginning of an engine's refusal, as clients call it."""

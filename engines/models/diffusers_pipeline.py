@@ -128,8 +128,10 @@ class DiffusersPipeline:
         return [produced for shown in all_shown for produced in self._pieces(job, shown)]
 
     def _pieces(self, job: PipelineJob, shown: Shown) -> Iterator[Produced]:
-        """A film in several, each small enough to travel."""
+        """A film in several, each small enough to travel; of its previews the frame in the middle."""
         frames = pixels(shown.result)
+        if shown.preview is not None:
+            frames = frames[len(frames) // 2 :][:1]
         attributes: dict[str, Scalar] = {} if shown.preview is None else {PREVIEW: shown.preview}
         if self._options.step_cache is not None:
             attributes.update(computed_calls=job.answers.computed_calls, reused_calls=job.answers.reused_calls)

@@ -133,7 +133,7 @@ def _pictures(payload: Payload, takes: Taken, options: DiffusersOptions) -> dict
         got = f"{given['image'].size} and {given['mask_image'].size}" if "image" in given else "only a mask"
         raise InvalidInput(f"mask: expected an image and a mask of its size, got {got}")
     if unknown := sorted(set(payload.arrays) - {"image", "mask"}):
-        raise InvalidInput(f"arrays: expected image and mask, got {unknown[0][:40]!r}")
+        raise InvalidInput(f"{unknown[0][:40]}: expected no more than image and mask, got it")
     return given
 
 
