@@ -36,8 +36,10 @@ def predictions(model: StepModel[Content, Cond], rows: Sequence[Row[Content, Con
 def _forward(model: StepModel[Content, Cond], rows: Sequence[Row[Content, Cond]], size: int) -> list[Tensor]:
     """Of the first rows in a batch of `size`; what is lacking is filled with copies of the last one."""
     batch = [*rows, *[rows[-1]] * (size - len(rows))]
-    x = torch.stack([row.x * row.scale for row in batch])
-    t = torch.tensor([row.level for row in batch], dtype=torch.float32, device=x.device)
+    own = torch.stack([row.x for row in batch])
+    numbers = [row.level for row in batch], [row.scale for row in batch]
+    t, scale = torch.tensor(numbers, dtype=torch.float32, device=own.device)
+    x = own * scale.reshape(-1, *[1] * (own.dim() - 1))
     guides = [row.guide for row in batch]
     with torch.set_grad_enabled(any(guide is not None and guide.with_gradient for guide in guides)):
         x.requires_grad_(torch.is_grad_enabled())

@@ -12,7 +12,7 @@ from engines.diffusion.native.forward import Row, predictions
 from engines.diffusion.native.levels import MOST_STEPS, Levels
 from engines.diffusion.native.noise import START, Source
 from engines.diffusion.native.route import Place, Route
-from engines.diffusion.native.sessions import Session, Sessions
+from engines.diffusion.native.sessions import Session, Sessions, Written
 from engines.models import InvalidInput, NoRoom, Produced
 from engines.models.options import NativeOptions
 from engines.parameters import Denoising, Parameters
@@ -154,8 +154,8 @@ class NativeModel(Generic[Content, Cond]):
             return moved.end or []
         try:
             self._sessions.keep(job.session, moved.end.content)
-        except NoRoom as full:
-            return full
+        except (NoRoom, Written) as refused:
+            return refused
         return moved.end.produced
 
 

@@ -3,6 +3,7 @@
 So a fork costs nothing until it goes another way, an abort has nothing to undo, and an older content is a place to go back to.
 """
 
+from collections.abc import Iterable
 from typing import Protocol, Self, cast
 
 import numpy as np
@@ -50,3 +51,8 @@ def check_kept(like: Tensor) -> None:
 
 def floats(values: Tensor) -> NDArray[np.float32]:
     return cast(NDArray[np.float32], values.detach().to("cpu", torch.float32).numpy())
+
+
+def was_written(tensors: Iterable[Tensor]) -> bool:
+    """Whether torch has changed one of them since it was made: it counts that, also through views."""
+    return any(tensor._version for tensor in tensors)  # pyright: ignore[reportPrivateUsage]  documented, though so named

@@ -10,7 +10,7 @@ from torch import Tensor
 from engines.diffusion.native import Content
 from engines.diffusion.native.budget import Budget
 from engines.diffusion.native.noise import Source
-from engines.diffusion.native.parts import Part, floats
+from engines.diffusion.native.parts import Part, floats, was_written
 from engines.models import InvalidInput
 from engines.models.snapshots import Snapshot, saved
 from engines.parameters import Denoising
@@ -29,6 +29,10 @@ class Session(Generic[Content]):
     def source(self) -> Source:
         """The noise of its next job."""
         return Source(self.wanted.seed, self.wanted.session, self.jobs)
+
+
+class Written(RuntimeError):
+    """A fault of the model's code, in a sentence."""
 
 
 class Sessions(Generic[Content]):
@@ -60,7 +64,10 @@ class Sessions(Generic[Content]):
         return self._opened(Session(wanted, session.content, session.jobs))
 
     def keep(self, session: Session[Content], content: Content) -> None:
-        """A job went well, and this is what the session holds from now on. Raises NoRoom."""
+        """A job went well, and this is what the session holds from now on. Raises NoRoom, and Written when the model has written
+        into what others may share."""
+        if was_written(_tensors(session.content).values()):
+            raise Written("the model has written into its session's content: it must make new parts instead")
         self._replace(session, content)
         session.jobs += 1
 

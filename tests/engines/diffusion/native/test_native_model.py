@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engines.diffusion.native import Finished
 from engines.diffusion.native.levels import Parametrisation
 from engines.diffusion.native.model import NativeJob, NativeModel
 from engines.diffusion.native.sessions import Session
@@ -236,6 +237,25 @@ def test_the_budget_refuses_what_does_not_fit_and_the_others_go_on() -> None:
     assert model.state_bytes <= 1 << 20
     model.close(first)
     assert finished(model, [model.begin(other, acting(0))]) == [[]]
+
+
+def test_a_network_that_writes_into_what_sessions_share_is_found_out() -> None:
+    network, model = world()
+    state = model.open(Denoising())
+    rollout(model, state, [0])
+    fork, honest = model.fork(state, Denoising()), network.finish
+
+    def careless(content: Seen, cond: Asked, x: Tensor) -> Finished[Seen]:
+        content.frames.items[-1].view(-1)[0] += 1
+        return honest(content, cond, x)
+
+    network.finish = careless
+    job = model.begin(state, acting(1, steps=1))
+    (outcome,) = model.advance([job])
+    assert str(outcome) == "the model has written into its session's content: it must make new parts instead"
+    network.finish = honest
+    assert isinstance(model.advance([model.begin(fork, acting(1, steps=1))])[0], Exception)  # it holds the same frame
+    assert len(rollout(model, model.open(Denoising()), [0, 1])) == 2
 
 
 def test_values_that_are_not_finite_end_their_own_job_and_are_not_kept() -> None:
