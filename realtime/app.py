@@ -18,6 +18,7 @@ from realtime.guard import guard
 from realtime.handed import ENDS, Ends
 from realtime.openai_realtime import client_secrets, endpoint
 from realtime.origins import allow_origin
+from realtime.picture_links import PATH
 from realtime.rest.request_ids import new_id
 from realtime.rest.videos import run_jobs
 from realtime.unreadable import log_without_content
@@ -69,7 +70,8 @@ async def _log_access(request: web.Request, handler: Handler) -> web.StreamRespo
 def _told(request: web.Request, response: web.StreamResponse, took_ms: float) -> None:
     level = logging.DEBUG if request.path in health.PATHS else logging.INFO  # who watches us asks every few seconds
     client = request[CALLER].address if CALLER in request else request.remote
-    access.log(level, "%s %s %d in %.0f ms for %s", request.method, request.path, response.status, took_ms, client)
+    path = f"{PATH}…" if request.path.startswith(PATH) else request.path  # who knows the name of a picture may have it
+    access.log(level, "%s %s %d in %.0f ms for %s", request.method, path, response.status, took_ms, client)
 
 
 async def _tell_name(request: web.Request, response: web.StreamResponse) -> None:

@@ -132,6 +132,16 @@ async def test_pictures_by_url_can_be_had_without_a_key(serve_edge: ServeEdge, g
             assert "immutable" in answer.headers["Cache-Control"]
 
 
+async def test_names_of_pictures_are_in_no_log(edge: Edge, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG"):
+        async with edge.http.post(f"{edge.url}/v1/images/generations", json=body(response_format="url")) as answer:
+            [image] = (await answer.json())["data"]
+        async with edge.http.get(image["url"]) as answer:
+            assert answer.status == 200
+    assert "GET /pictures/… 200" in caplog.text
+    assert image["url"].rpartition("/")[2] not in caplog.text
+
+
 async def test_a_url_that_nobody_was_given_leads_nowhere(edge: Edge) -> None:
     async with edge.http.get(f"{edge.url}/pictures/pic_{'0' * 48}.png") as answer:
         assert (answer.status, (await answer.json())["error"]["code"]) == (404, "picture_not_found")
