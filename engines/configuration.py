@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 T = TypeVar("T")
+ANY = "[...]"
 LONGEST_SHOWN = 80
 
 
@@ -88,7 +89,7 @@ def shown(value: object) -> str:
 
 def _explained(file: Path, key: str, value: object, kind: type, message: str) -> WrongValue:
     what, _, tail = message.partition(" - at `$")
-    path = re.findall(r"\w+", tail)
+    path = _named(value, kind, re.findall(r"\w+|\[\.\.\.\]", tail.partition("`")[0]))
     where = ".".join([key, *path])
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", what):
         return WrongValue(file, f"{where}.{unknown[1]}", f"one of {_choices(kind, path)}", "an unknown key")
@@ -105,12 +106,38 @@ def _explained(file: Path, key: str, value: object, kind: type, message: str) ->
     return WrongValue(file, where, "a valid value", what)
 
 
+def _named(value: object, kind: type, path: list[str]) -> list[str]:
+    """With the name of the entry at fault in place of `[...]`, as msgspec writes that of a mapping: it is refused also in a copy
+    that has no other entry."""
+    if ANY not in path:
+        return path
+    before, after = path[: path.index(ANY)], path[path.index(ANY) + 1 :]
+    for name in _names_of(_at(value, before)):
+        try:
+            msgspec.convert(_with_only(value, before, name), kind)
+        except msgspec.ValidationError:
+            return _named(value, kind, [*before, name, *after])
+    return before
+
+
+def _names_of(value: object) -> list[str]:
+    return [name for name in msgspec.convert(value, dict[object, object]) if isinstance(name, str)]
+
+
+def _with_only(value: object, path: list[str], name: str) -> object:
+    """A copy in which the mapping at `path` has this entry alone."""
+    entries = msgspec.convert(value, dict[object, object])
+    if not path:
+        return {name: entries[name]}
+    return entries | {path[0]: _with_only(entries[path[0]], path[1:], name)}
+
+
 def _at(value: object, path: list[str]) -> object:
     for step in path:
-        if step.isdigit():
+        if isinstance(value, list):
             value = msgspec.convert(value, list[object])[int(step)]
         else:
-            value = msgspec.convert(value, dict[str, object])[step]
+            value = msgspec.convert(value, dict[object, object])[step]
     return value
 
 
@@ -120,6 +147,8 @@ def _choices(kind: type, path: list[str]) -> str:
     for step in path:
         if isinstance(here, msgspec.inspect.StructType):
             here = next(field.type for field in here.fields if field.encode_name == step)
+        elif isinstance(here, msgspec.inspect.DictType):
+            here = here.value_type
     match here:
         case msgspec.inspect.StructType(fields=fields):
             return ", ".join(field.encode_name for field in fields)

@@ -19,6 +19,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
     inner: Inner = msgspec.field(default_factory=Inner)
     times: tuple[int, ...] = ()
     even: int = 0
+    named: dict[str, Inner] = {}
 
     def __post_init__(self) -> None:
         if self.even % 2:
@@ -28,7 +29,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"name": "x", "colour": 1}, "here.colour: expected one of name, level, inner, times, even, got an unknown key"),
+        ({"name": "x", "colour": 1}, "here.colour: expected one of name, level, inner, times, even, named, got an unknown key"),
         ({}, "here.name: expected a value, got nothing"),
         ({"name": 5}, "here.name: expected str, got 5"),
         ({"name": "x", "level": "mid"}, "here.level: expected one of high, low, got 'mid'"),
@@ -37,6 +38,9 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
         ({"name": "x", "inner": 3}, "here.inner: expected a mapping, got 3"),
         ({"name": "x", "times": [1, "two"]}, "here.times.1: expected int, got 'two'"),
         ({"name": "x", "even": 3}, "here.even: expected an even number, got 3"),
+        ({"name": "x", "named": {"a": {}, "b": {"size": 0}}}, "here.named.b.size: expected int >= 1, got 0"),
+        ({"name": "x", "named": {"a": {}, "7": 3}}, "here.named.7: expected a mapping, got 3"),
+        ({"name": "x", "named": {"b": {"sise": 1}, 7: {}}}, "here.named.b.sise: expected one of size, got an unknown key"),
         ([], "here: expected a mapping, got []"),
         ({"name": ["x" * 200]}, "…"),
     ],
