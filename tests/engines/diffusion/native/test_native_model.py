@@ -293,6 +293,26 @@ def test_a_call_that_raises_leaves_every_job_as_it_was() -> None:
     assert [frame(produced).tobytes() for produced in finished(model, jobs)] == [each.tobytes() for each in alone]
 
 
+def test_an_end_that_raises_leaves_every_job_as_it_was() -> None:
+    network, model = world(pad_to=2)
+    alone = shown(model, model.open(Denoising(seed=1)), acting(0))
+    jobs = [model.begin(model.open(Denoising(seed=1)), acting(action)) for action in (0, 1)]
+    model.advance(jobs)
+    model.advance(jobs)
+    honest = network.finish
+
+    def clumsy(content: Seen, cond: Asked, x: Tensor) -> Finished[Seen]:
+        if torch.equal(cond.action, jobs[1].cond.action):
+            raise RuntimeError("clumsy")
+        return honest(content, cond, x)
+
+    network.finish = clumsy
+    with pytest.raises(RuntimeError, match="clumsy"):
+        model.advance(jobs)
+    assert [(job.calls_left, job.session.jobs) for job in jobs] == [(1, 0)] * 2
+    assert frame(finished(model, jobs[:1])[0]).tobytes() == alone.tobytes()
+
+
 def test_frames_of_other_shapes_share_no_call() -> None:
     _, model = world()
     narrow, wide = (model.begin(model.open(Denoising()), acting(0, wide=wide)) for wide in (0, 1))
