@@ -18,7 +18,7 @@ def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
     device = _device(options.device)
     pipeline = DiffusionPipeline.from_pretrained(
         str(directory),
-        torch_dtype=_dtype(options.dtype, device),
+        dtype=_dtype(options.dtype, device),
         local_files_only=True,
         **_quantization(options.quantization),
     )

@@ -15,7 +15,6 @@ SAMPLERS = {
     "euler_ancestral": "EulerAncestralDiscreteScheduler",
     "heun": "HeunDiscreteScheduler",
     "lcm": "LCMScheduler",
-    "lms": "LMSDiscreteScheduler",
     "pndm": "PNDMScheduler",
     "unipc": "UniPCMultistepScheduler",
     "flow_euler": "FlowMatchEulerDiscreteScheduler",
