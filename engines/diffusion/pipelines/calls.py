@@ -5,11 +5,12 @@ import hashlib
 import itertools
 from collections.abc import Hashable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
+from engines.diffusion.pipelines.padding import Filled, Masked, Padding
 from engines.diffusion.pipelines.roles import Path, Role, Roles, is_mapping, is_sequence, parts
 from engines.diffusion.pipelines.traits import Site, Traits
 
@@ -29,25 +30,35 @@ class Call:
     prepares: bool
     key: Hashable
     rows: int
+    length: int
+    """Of the arguments that are made as long as those of others; 0 when there are none."""
 
 
-def keyed(site: Site, arguments: Mapping[str, object], traits: Traits) -> tuple[Hashable, int]:
-    """The key and the number of rows of a call; calls with equal keys differ in nothing but their rows."""
-    rows = _Rows()
+class Keyed(NamedTuple):
+    key: Hashable
+    rows: int
+    length: int
+
+
+def keyed(site: Site, arguments: Mapping[str, object], traits: Traits) -> Keyed:
+    """Calls with equal keys differ in nothing but their rows, and how long these are."""
+    rows = _Rows(traits.padding)
     signature = None if traits.single else _signature((), arguments, traits.roles, rows)
     if signature is None or rows.count is None:
-        return (site, next(_numbers)), rows.count or 1
-    return (site, signature), rows.count
+        return Keyed((site, next(_numbers)), rows.count or 1, 0)
+    return Keyed((site, signature), rows.count, rows.length)
 
 
 def contents(arguments: Mapping[str, object]) -> Hashable:
     """Equal for calls of a site that will have the same output."""
-    return _signature((), arguments, {}, _Rows())
+    return _signature((), arguments, {}, _Rows({}))
 
 
 @dataclass(slots=True)
 class _Rows:
+    padding: Padding
     count: int | None = None
+    length: int = 0
 
     def share(self, size: int) -> object:
         """Is `size` the number of rows? Lists and tensors of other sizes have to keep their proportion."""
@@ -58,6 +69,9 @@ class _Rows:
 def _signature(path: Path, value: object, roles: Roles, rows: _Rows) -> Hashable | None:
     """None: no call with this can be merged."""
     role = roles.get(path)
+    rule = rows.padding.get(path)
+    if rule is not None:
+        return _signature_of_padded(value, rule, rows)
     if role is Role.FOREIGN:
         return None
     if isinstance(value, torch.Tensor):
@@ -84,6 +98,15 @@ def _signature_of_tensor(value: torch.Tensor, role: Role | None, rows: _Rows) ->
     if role is Role.SCALAR and value.ndim == 0:
         return "scalar", value.dtype
     return "shared", value.dtype, tuple(value.shape), digest(value)
+
+
+def _signature_of_padded(value: object, rule: Filled | Masked, rows: _Rows) -> Hashable | None:
+    if isinstance(rule, Masked):
+        return "masked"
+    if not isinstance(value, torch.Tensor) or value.ndim < 2 or value.shape[1] != (rows.length or value.shape[1]):
+        return None
+    rows.length = value.shape[1]
+    return "padded", rows.share(value.shape[0]), value.dtype, tuple(value.shape[2:])
 
 
 def _signature_of_element(element: object) -> Hashable:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engines.diffusion.pipelines.calls import Call, keyed
 from engines.diffusion.pipelines.job import PipelineJob, Shown
+from engines.diffusion.pipelines.padding import learn_padding
 from engines.diffusion.pipelines.pixels import values
 from engines.diffusion.pipelines.roles import learn, parts
 from engines.diffusion.pipelines.served import Served
@@ -19,8 +20,8 @@ from engines.diffusion.pipelines.trial import TRIED_STEPS, Trial
 from engines.worker.foreign import attempt
 
 logger = logging.getLogger(__name__)
-FIRST, SECOND = "a", "b"
-"""Prompts, equally long to any tokenizer."""
+FIRST, SECOND, LONGER = "a", "b", "a b c d"
+"""Prompts. The first two are equally long to any tokenizer."""
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6}
 COARSE_TOLERANCE = 5e-2
 """Of half precision, of the largest value."""
@@ -51,6 +52,7 @@ def _learn(served: Served, trial: Trial) -> None:
     else:
         _learn_roles(known.traits, one, two)
         _prove(served, one, _solo(served, trial([SECOND], 1), seed=1))
+        _learn_padding(served, trial, one)
     known.habits = _habits(one)
     known.habits.required = _required(served, arguments)
     known.habits.not_resumed = _why_not_resumed(served, arguments)
@@ -60,7 +62,7 @@ def _of_two(served: Served, trial: Trial, one: Sequence[Made]) -> list[Made] | N
     """The same calls for two pictures: with the given ones doubled, or one for both."""
     for copies in (2, 1):
         two = attempt(_solo, served, trial([FIRST, FIRST], copies))
-        if not isinstance(two, Exception) and [made.call.site for made in one] == [made.call.site for made in two]:
+        if not isinstance(two, Exception) and _sites(one) == _sites(two):
             return two
     return None
 
@@ -91,6 +93,25 @@ def _learn_roles(traits: dict[Site, Traits], one: Sequence[Made], two: Sequence[
         learn(known.roles, ("output",), few.output, many.output)
 
 
+def _learn_padding(served: Served, trial: Trial, one: Sequence[Made]) -> None:
+    """For networks whose arguments are as long as the prompt, and whose outputs are not. Kept where it is proved."""
+    longer = _solo(served, trial([LONGER], 1), seed=1)
+    both = attempt(_solo, served, trial([FIRST, LONGER], 2))
+    if isinstance(both, Exception) or not _sites(one) == _sites(longer) == _sites(both):
+        return
+    for site, traits in served.known.traits.items():
+        of_site = [made for made in zip(one, longer, both, strict=True) if made[0].call.site == site]
+        for short, long, whole in of_site:
+            learn_padding(traits.padding, (), short.call.arguments, long.call.arguments, whole.call.arguments)
+        pairs = [pair for pair in ((short, long) for short, long, _ in of_site) if _key(pair[0], traits) == _key(pair[1], traits)]
+        if traits.padding and (traits.single or not pairs or _fault(served, pairs[0])):
+            traits.padding.clear()
+
+
+def _sites(made: Sequence[Made]) -> list[Site]:
+    return [one.call.site for one in made]
+
+
 def _prove(served: Served, one: Sequence[Made], other: Sequence[Made]) -> None:
     """Of each site some call of the first run is merged with one of the other, at another step where there is one."""
     for site, traits in served.known.traits.items():
@@ -112,7 +133,7 @@ def _pair(site: Site, one: Sequence[Made], other: Sequence[Made], traits: Traits
 
 
 def _key(made: Made, traits: Traits) -> object:
-    return keyed(made.call.site, made.call.arguments, traits)[0]
+    return keyed(made.call.site, made.call.arguments, traits).key
 
 
 def _fault(served: Served, pair: tuple[Made, Made]) -> str:
@@ -129,8 +150,7 @@ def _fault(served: Served, pair: tuple[Made, Made]) -> str:
 
 
 def _with_rows(call: Call, traits: Traits) -> Call:
-    key, rows = keyed(call.site, call.arguments, traits)
-    return Call(call.site, call.arguments, call.step, call.slot, call.prepares, key, rows)
+    return Call(call.site, call.arguments, call.step, call.slot, call.prepares, *keyed(call.site, call.arguments, traits))
 
 
 def _difference(alone: object, merged: object) -> float:

@@ -2,12 +2,15 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 import torch
 
 from engines.diffusion.pipelines.calls import Call
+from engines.diffusion.pipelines.padding import padded
 from engines.diffusion.pipelines.roles import DEEPEST, Path, Role, Roles, is_mapping, is_record, is_sequence, parts
+from engines.diffusion.pipelines.traits import Traits
 
 Network: TypeAlias = Callable[..., object]
 OUTPUT: Path = ("output",)
@@ -17,28 +20,39 @@ class NotSplit(ValueError):
     """An output has a part of which it is not known whose it is."""
 
 
-def compute(network: Network, calls: Sequence[Call], roles: Roles) -> list[object]:
+@dataclass(slots=True, frozen=True)
+class _Shares:
+    """What each of the calls has of the whole."""
+
+    rows: Sequence[int]
+    lengths: Sequence[int]
+    traits: Traits
+
+
+def compute(network: Network, calls: Sequence[Call], traits: Traits) -> list[object]:
     """The outputs of `calls`, in order, by one call of `network`. Raises NotSplit, and what the network raises."""
     if len(calls) == 1:
         return [_apply(network, calls[0].arguments)]
-    rows = [call.rows for call in calls]
-    merged = _merged((), [call.arguments for call in calls], rows, roles)
-    return _split(OUTPUT, _apply(network, cast("Mapping[str, object]", merged)), rows, roles)
+    shares = _Shares([call.rows for call in calls], [call.length for call in calls], traits)
+    merged = _merged((), [call.arguments for call in calls], shares)
+    return _split(OUTPUT, _apply(network, cast("Mapping[str, object]", merged)), shares.rows, traits.roles)
 
 
 def _apply(network: Network, arguments: Mapping[str, object]) -> object:
     return network(*cast("tuple[object, ...]", arguments["args"]), **cast("dict[str, object]", arguments["kwargs"]))
 
 
-def _merged(path: Path, values: Sequence[object], rows: Sequence[int], roles: Roles) -> object:
-    first, role = values[0], roles.get(path)
+def _merged(path: Path, values: Sequence[object], shares: _Shares) -> object:
+    first, role = values[0], shares.traits.roles.get(path)
+    if path in shares.traits.padding:
+        return padded(values, shares.rows, shares.lengths, shares.traits.padding[path])
     if isinstance(first, torch.Tensor):
-        return _merged_tensors(cast("Sequence[torch.Tensor]", values), rows, role)
+        return _merged_tensors(cast("Sequence[torch.Tensor]", values), shares.rows, role)
     if is_sequence(first) and role is Role.ROWS:
         return [element for value in values for element in cast("list[object]", value)]
     if is_sequence(first) or is_mapping(first):
         within = [dict(parts(value)) for value in values]
-        return _rebuilt(first, {key: _merged((*path, key), [part[key] for part in within], rows, roles) for key in within[0]})
+        return _rebuilt(first, {key: _merged((*path, key), [part[key] for part in within], shares) for key in within[0]})
     return first
 
 

@@ -11,7 +11,7 @@ from engines.diffusion.pipelines.answers import Answered
 from engines.diffusion.pipelines.calls import Call
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.merging import Network, NotSplit, compute
-from engines.diffusion.pipelines.run import Pipeline
+from engines.diffusion.pipelines.run import UNKNOWN, Pipeline
 from engines.diffusion.pipelines.traits import Known
 from engines.models.options import StepCacheOptions
 from engines.worker.foreign import attempt
@@ -69,16 +69,14 @@ class Served:
     def outputs(self, calls: Sequence[Call]) -> list[object]:
         """Raises what the network raises."""
         site = calls[0].site
-        network, traits = self._network(calls[0]), self.known.traits.get(site)
+        network, traits = self._network(calls[0]), self.known.traits.get(site, UNKNOWN)
         self.forwards += 1
-        if traits is None or len(calls) == 1:
-            return [output for call in calls for output in compute(network, [call], {})]
         try:
-            return compute(network, calls, traits.roles)
+            return compute(network, calls, traits)
         except NotSplit as error:
             traits.single, traits.why = True, str(error)
             logger.warning("the calls of %s.%s are made one at a time: %s", *site, error)
-            return [output for call in calls for output in compute(network, [call], {})]
+            return [output for call in calls for output in compute(network, [call], traits)]
 
     def _network(self, call: Call) -> Network:
         component, method = self._components[call.site[0]], call.site[1]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from engines.diffusion.pipelines.padding import Filled, Masked, Padding
 from engines.diffusion.pipelines.roles import Path, Role, Roles
 
 Site: TypeAlias = tuple[str, str]
@@ -11,9 +12,10 @@ Site: TypeAlias = tuple[str, str]
 
 @dataclass(slots=True, eq=False)
 class Traits:
-    """Of a site. `single`: its calls are made one at a time, because `why`."""
+    """Of a site. `single`: its calls are made one at a time, because `why`. Arguments in `padding` need not be equally long."""
 
     roles: Roles = field(default_factory=dict[Path, Role])
+    padding: Padding = field(default_factory=dict[Path, Filled | Masked])
     single: bool = True
     why: str = "it was not called when the pipeline was tried"
 

@@ -33,7 +33,7 @@ def test_jobs_of_all_kinds_share_forwards_and_give_what_the_library_gives_each(n
     got = together(pipeline, MIXED)
     for request, one in zip(MIXED, got.pictures, strict=True):
         np.testing.assert_allclose(one, request.by_the_library_alone(PIPELINES[name], pipeline), atol=TOLERANCE)
-    assert got.forwards < 0.8 * got.calls
+    assert got.forwards < 0.75 * got.calls
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -74,3 +74,15 @@ def test_a_job_that_is_dropped_leaves_nothing_and_costs_no_other():
         assert gone() is None
     np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(PIPELINES["wan"], pipeline), atol=TOLERANCE)
     assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("name", ["qwen_image", "z_image"])
+def test_prompts_of_unequal_length_share_every_step(name: str):
+    pipeline = known(name)
+    requests = [Request("a cat", 4, 0, 4.0), Request("a dog on a boat in a storm", 4, 1, 4.0)]
+    got = together(pipeline, requests)
+    for request, one in zip(requests, got.pictures, strict=True):
+        np.testing.assert_allclose(one, request.by_the_library_alone(PIPELINES[name], pipeline), atol=TOLERANCE)
+    steps_and_decoding = 4 * pipeline.known.habits.per_step + 1
+    assert got.forwards <= steps_and_decoding + 2 * pipeline.known.habits.head
+    assert got.calls - got.forwards >= steps_and_decoding
