@@ -7,8 +7,10 @@ from types import ModuleType
 from typing import Protocol, TypeAlias, cast
 
 import diffusers
+import numpy as np
 import torch
 import transformers
+from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from engines.diffusion.pipelines.run import Pipeline
@@ -392,3 +394,17 @@ def save(make: Make, folder: Path) -> Path:
     """`folder`, with the pipeline in it."""
     make().save_pretrained(folder)
     return folder
+
+
+def save_lora(folder: Path) -> None:
+    """A random one of rank 2, for the UNet of `stable_diffusion`, under the library's usual name."""
+    made = np.random.default_rng(0)
+    unet = cast(torch.nn.Module, stable_diffusion().components["unet"])
+    tensors: dict[str, torch.Tensor] = {}
+    for name, weight in unet.named_parameters():
+        if name.endswith((".to_q.weight", ".to_k.weight", ".to_v.weight")):
+            outputs, inputs = weight.shape
+            module = f"unet.{name.removesuffix('.weight')}"
+            tensors[f"{module}.lora_A.weight"] = torch.from_numpy(made.normal(size=(2, inputs)).astype(np.float32))
+            tensors[f"{module}.lora_B.weight"] = torch.from_numpy(made.normal(size=(outputs, 2)).astype(np.float32))
+    save_file(tensors, folder / "pytorch_lora_weights.safetensors")

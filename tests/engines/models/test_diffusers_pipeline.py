@@ -143,7 +143,7 @@ def test_frames_that_the_pipeline_would_round_are_refused(film_maker: DiffusersP
         ),
         (Payload("a cat", {"image": upload((31, 32, 3))}), "image height: expected a multiple of 2 pixels, got 31"),
         (Payload("a cat", {"image": upload((0, 32, 3))}), "image height: expected a multiple of 2 pixels, got 0"),
-        (Payload("a cat", {"sketch": upload((32, 32, 3))}), "arrays: expected image and mask, got 'sketch'"),
+        (Payload("a cat", {"sketch": upload((32, 32, 3))}), "sketch: expected no more than image and mask, got it"),
     ],
 )
 def test_wrong_input_is_refused_by_name(mender: DiffusersPipeline, payload: Payload, complaint: str):
@@ -240,3 +240,11 @@ def test_a_step_cache_saves_forwards_and_stays_near(folder: Callable[[str], Path
     exact = painted(film_maker, wanted).astype(float)
     mean_square = float(((exact - pixels(end)) ** 2).mean())
     assert 10 * np.log10(255**2 / mean_square) > 30  # PSNR, dB
+
+
+def test_a_lora_is_in_force_with_its_scale(folder: Callable[[str], Path], painter: DiffusersPipeline, tmp_path: Path):
+    tiny_pipelines.save_lora(tmp_path)
+    plain = painted(painter, SMALL)
+    lora = {"directory": str(tmp_path), "scale": 1.0}
+    assert mean_error(painted(ready(folder("picture"), loras=[lora]), SMALL), plain) > 1
+    np.testing.assert_array_equal(painted(ready(folder("picture"), loras=[{**lora, "scale": 0.0}]), SMALL), plain)
