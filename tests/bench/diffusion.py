@@ -7,7 +7,9 @@ Prints one JSON object as its last line. A step of n rows (at most 8) takes 4 + 
 one of them, 104 steps a second. `load_1pct`: the greatest load of which at most 1 % is late, shed or rejected; `strangers` the
 same for Poisson processes. `shares`: time received over time reserved, at 1.2 times the load of `slack`; `in_vain`: the part of
 all steps there that went into jobs not done in time. `rounds`: for [a, B, a, a] of 4 steps each in waves of 4. `overhead_us`:
-`choose` and `ran` together at 16 members.
+`choose` and `ran` together at 16 members. `wall`: what is missed on the wall clock, in a worker of this process, with a small
+network; times are scaled so that its step of eight rows takes eight of their milliseconds, and loads are parts of what it does
+at the most.
 """
 
 import asyncio
@@ -21,6 +23,7 @@ import msgspec
 from bench.command import chosen, note, reported
 from bench.diffusion_fifo import RequestFifo, StepFifo
 from bench.diffusion_load import KINDS, STEPS_PER_LOAD, Crowd, Served, clients, served, strangers
+from bench.diffusion_wall import on_the_wall_clock
 from engines.diffusion.scheduling import Member, Scheduler
 from engines.diffusion.scheduling.shares import RESERVED
 from engines.diffusion.scheduling.steps import Steps
@@ -45,10 +48,13 @@ class Plan(msgspec.Struct, frozen=True):
     precision: float
     with_strangers: bool
     turns: int
+    wall_s: float
+    """Each turn on the wall clock, of the times that are scaled."""
+    wall_rounds: int
 
 
-FULL = Plan(seeds=(1, 2, 3, 4), duration_s=60.0, precision=0.005, with_strangers=True, turns=20_000)
-SHORT = Plan(seeds=(1,), duration_s=60.0, precision=0.02, with_strangers=False, turns=2000)
+FULL = Plan(seeds=(1, 2, 3, 4), duration_s=60.0, precision=0.005, with_strangers=True, turns=20_000, wall_s=4.0, wall_rounds=4)
+SHORT = Plan(seeds=(1,), duration_s=60.0, precision=0.02, with_strangers=False, turns=2000, wall_s=1.0, wall_rounds=1)
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
@@ -59,6 +65,7 @@ async def measure(plan: Plan) -> dict[str, Any]:
         result["strangers"] = greatest_loads(strangers, plan)
     result["rounds"] = rounds_of_two_sizes()
     result["overhead_us"] = round(max(overhead_us(Steps(ROWS), plan), overhead_us(Waves(ROWS, 0.0, 0.0), plan)), 1)
+    result["wall"] = await on_the_wall_clock(SCHEDULERS, plan.wall_rounds, plan.wall_s)
     return result
 
 

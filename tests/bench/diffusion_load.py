@@ -1,7 +1,7 @@
 """Who asks a diffusion engine for what, and when: control loops, chunks of speech or action, frames of a world."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -76,6 +76,18 @@ class Tally(msgspec.Struct):
     """Done, or shed or rejected with a reason."""
     busy_s: float = 0.0
 
+    def add(self, other: "Tally") -> None:
+        self.jobs += other.jobs
+        self.in_time += other.in_time
+        self.answered += other.answered
+        self.busy_s += other.busy_s
+
+
+def missed(tallies: Mapping[str, Tally], *names: str) -> float:
+    """The part of these kinds' jobs that was not done in time; of all, without a name."""
+    chosen = [tally for name, tally in tallies.items() if not names or name in names]
+    return 1 - sum(tally.in_time for tally in chosen) / sum(tally.jobs for tally in chosen)
+
 
 class Served(msgspec.Struct, frozen=True):
     """One load, served to the last job."""
@@ -84,9 +96,7 @@ class Served(msgspec.Struct, frozen=True):
     record: Record
 
     def missed(self, *names: str) -> float:
-        """The part of these kinds' jobs that was not done in time; of all, without a name."""
-        chosen = [tally for name, tally in self.tallies.items() if not names or name in names]
-        return 1 - sum(tally.in_time for tally in chosen) / sum(tally.jobs for tally in chosen)
+        return missed(self.tallies, *names)
 
     @property
     def unanswered(self) -> int:

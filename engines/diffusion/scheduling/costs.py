@@ -16,6 +16,7 @@ LUCK = 0.95
 """A call may cost so much of the mean; what would be late even so is surely late."""
 DOUBT = 0.9
 """What is shed because of a cost is not measured, one that was too high would stay: each time it is believed less."""
+SHORTEST_S = 1e-6
 GAIN = 1.05
 """A smaller batch is preferred when it does so many times the rows a second: less is within the noise of the measurements."""
 KEYS = 512
@@ -161,8 +162,8 @@ class CostModel:
         return self._curves.get(key) or Curve(self._prior)
 
     def observe(self, key: Hashable, rows: int, took_s: float) -> None:
-        """A call of so many rows took so long. Times of 0 and less, which some clocks give, teach nothing."""
-        if took_s <= 0:
+        """A call of so many rows took so long. Times of nothing, which some clocks give, teach nothing."""
+        if took_s < SHORTEST_S:
             return
         curve = self._curves.pop(key, None) or Curve(self._prior)
         curve.observe(rows, took_s)

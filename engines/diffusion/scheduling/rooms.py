@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-WASTED = 0.1
-"""When a job was begun in vain, its class takes on so much less; or as much of that as was promised when the job came."""
+WASTED = 0.15
+"""When a job was begun in vain, its class takes on less: by so much of what it had promised others when that job came."""
 DONE = 0.002
 """And for every job that is done, so much more of the engine: more than one in 50 begun in vain narrows the room."""
 
@@ -23,8 +23,8 @@ class Rooms:
         return self._parts.get(service_class, 1.0)
 
     def wasted(self, service_class: str, promised: float) -> None:
-        """`promised` is the part that was, with this job, when it was taken on: when that was little, it is late for some other
-        reason, a slow call or another class."""
+        """`promised` is the part that was, to others, when it was taken on. Where that was little, the job is late for some other
+        reason: a slow call, or another class."""
         if service_class in self._parts:
             part = self._parts[service_class] - WASTED * min(promised, self._parts[service_class])
             self._parts[service_class] = max(self._least[service_class], part)

@@ -129,9 +129,9 @@ class Roster:
             if member.deadline is not None and member.deadline <= deadline and member.service_class == newcomer.service_class
         )
         work_s = ahead_s + self._work_s(newcomer)
-        part = self.rooms.part(newcomer.service_class)
+        part = 1.0 if self.shares.well_within(newcomer.service_class) else self.rooms.part(newcomer.service_class)
         if not ahead_s or work_s <= part * left_s:
-            self._promised[newcomer] = work_s / left_s if left_s > 0 else 0.0
+            self._promised[newcomer] = ahead_s / left_s if ahead_s else 0.0
             return None
         return Shed(newcomer, too_much(newcomer.service_class, work_s, part, left_s))
 

@@ -11,6 +11,10 @@ RESERVED = {"control": 0.5, "interactive": 0.3, "batch": 0.15}
 """What a deployment that says nothing reserves. A class that needs less leaves the rest to the others."""
 
 
+WELL_WITHIN = 0.9
+"""A class that has had less than so much of its share has been promised too little rather than too much."""
+
+
 class Shares:
     """Fractions of the engine's busy time: a call's time is divided over its rows. A class with less than its share goes first;
     what no share covers, and what a class leaves, goes by slack alone.
@@ -31,6 +35,9 @@ class Shares:
         """The classes that have had less than their share."""
         used = self._used
         return {service_class for service_class, share in self.reserved.items() if used[service_class] < share}
+
+    def well_within(self, service_class: str) -> bool:
+        return self.used(service_class) < WELL_WITHIN * self.reserved.get(service_class, 0.0)
 
     def used(self, service_class: str) -> float:
         """Its fraction of the last busy seconds."""

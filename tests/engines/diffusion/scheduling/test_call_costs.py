@@ -63,6 +63,12 @@ def test_a_machine_that_became_slower_is_noticed() -> None:
     assert curve.of(1) == pytest.approx(0.050, rel=0.05)
 
 
+def test_sizes_that_do_not_run_any_more_follow_those_that_do() -> None:
+    curve = learnt(*[(1, 0.010), (4, 0.020)] * 50, *[(4, 0.008)] * 150)
+    assert curve.of(4) == pytest.approx(0.008, rel=0.02)
+    assert curve.of(1) <= curve.of(4)
+
+
 def test_noise_makes_no_size_seem_cheaper_or_dearer() -> None:
     draw = random.Random(1)
     sizes = [draw.randint(1, 8) for _ in range(2000)]
@@ -106,7 +112,8 @@ def test_only_so_many_keys_are_kept_and_those_that_run_stay() -> None:
 
 def test_a_clock_that_stood_still_teaches_nothing() -> None:
     model = CostModel(PRIOR)
-    model.observe("a", 1, 0.0)
+    for took_s in (0.0, -1.0, 5e-324):
+        model.observe("a", 1, took_s)
     assert model.curve("a").of(1) == pytest.approx(0.005)
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from engines.diffusion.scheduling import Member
+from engines.diffusion.scheduling.shares import Shares
 from engines.diffusion.scheduling.steps import Steps
 from fakes.simulated_engine import Record, SimulatedEngine, Work
 
@@ -40,6 +42,13 @@ def test_a_class_within_its_share_is_served_before_one_beyond_it_with_less_slack
     record = SimulatedEngine(Steps(1, SHARES), alone).run([*flood, tick])
     done = next(end for end in record.ends if end.work is tick)
     assert done.at <= 1.0 + 5 * 0.010 + 1e-9
+
+
+def test_a_call_s_time_is_divided_over_its_rows() -> None:
+    shares = Shares(SHARES)
+    shares.ran([Member("control", 0.0, None, "a", 3, 1), Member("batch", 0.0, None, "a", 1, 1)], rows=4, took_s=0.2)
+    assert shares.used("control") == pytest.approx(3 * shares.used("batch"))
+    assert shares.used("interactive") == 0
 
 
 def test_a_class_nobody_reserved_for_still_gets_done() -> None:

@@ -1,5 +1,8 @@
 """What cannot be done in time is said at once, with the numbers."""
 
+import itertools
+import random
+
 import pytest
 
 from engines.diffusion.scheduling import Member, Scheduler
@@ -115,3 +118,42 @@ def test_after_an_overload_everything_is_taken_again() -> None:
     record = SimulatedEngine(Steps(8), step_s).run([*overload(5.0), *calm])
     last = [end for end in record.ends if end.work in calm[1000:]]
     assert sum(not end.in_time for end in last) <= 10
+
+
+def burst(at: float, jobs: int) -> list[Work]:
+    return [Work(at, "interactive", 10, deadline_s=0.2) for _ in range(jobs)]
+
+
+def test_and_as_much_at_once_as_before() -> None:
+    calm = [Work(5.0 + n / 50, "interactive", 10, deadline_s=0.2) for n in range(2750)]
+    late = burst(61.0, 12)
+    record = SimulatedEngine(Steps(8)).run([*overload(5.0), *calm, *late])
+    assert all(end.in_time for end in record.ends if end.work in late)
+
+
+def test_slow_calls_narrow_nothing_when_little_was_promised() -> None:
+    calls = itertools.count()
+    lone = [Work(0.1 * n, "interactive", 4, deadline_s=0.030) for n in range(200)]
+    late = burst(21.0, 12)
+    engine = SimulatedEngine(Steps(8), lambda key, rows: 0.025 if next(calls) % 5 == 4 and rows == 1 else step_s(key, rows))
+    record = engine.run([*lone, *late])
+    assert sum(not end.in_time for end in record.ends if end.work in lone) > 50
+    assert all(end.in_time for end in record.ends if end.work in late)
+
+
+def test_a_class_well_within_its_share_is_not_told_that_there_is_too_much() -> None:
+    draw = random.Random(3)
+    control = [Work(draw.uniform(0, 40), "control", 4, deadline_s=0.050) for _ in range(40 * 70)]
+    others = [Work(draw.uniform(0, 40), "batch", 12, deadline_s=0.500) for _ in range(40 * 60)]
+    slow = SimulatedEngine(Steps(8), lambda key, rows: step_s(key, rows) * (draw.uniform(2, 6) if draw.random() < 0.05 else 1))
+    record = slow.run([*control, *others])
+    told = [end for end in record.ends if end.how == "rejected" and end.why.startswith("overload")]
+    assert sum(end.work.service_class == "control" for end in told) < 0.02 * len(control)
+    assert sum(end.work.service_class == "batch" for end in told) > 0.1 * len(others)
+
+
+def test_and_one_that_asks_for_little_again_is_not_held_to_what_was_too_much() -> None:
+    others = [Work(5.0 + n / 50, "batch", 10, deadline_s=0.5) for n in range(200)]
+    late = burst(9.1, 12)
+    record = SimulatedEngine(Steps(8)).run([*overload(5.0), *others, *late])
+    assert all(end.in_time for end in record.ends if end.work in late)

@@ -52,6 +52,11 @@ def test_not_more_rows_than_the_limit_and_a_smaller_one_fills_the_gap() -> None:
     assert there(two, three, one, limit=4).choose(0.0).run == (two, one)
 
 
+def test_of_more_than_fit_the_most_urgent_go_first() -> None:
+    members = [member(9.0 - n) for n in range(8)]
+    assert there(*members, limit=3).choose(0.0).run == (members[7], members[6], members[5])
+
+
 def test_one_with_more_rows_than_the_limit_runs_alone() -> None:
     large, small = member(0.5, rows=9), member(0.6)
     assert there(large, small).choose(0.0).run == (large,)
@@ -97,6 +102,25 @@ def test_one_without_a_deadline_goes_on_through_any_stream_of_those_with() -> No
     end = next(end for end in record.ends if end.work is patient)
     assert end.how == "done"
     assert end.at < 45
+
+
+def test_but_it_has_one_call_in_its_patience_then_and_not_all_of_them() -> None:
+    stream = [Work(0.0045 * n, "interactive", 1, deadline_s=0.05, keys=("stream",)) for n in range(4000)]
+    patient = Work(0.0, "interactive", 10_000, keys=("patient",), gives_up_at=17.0)
+    record = SimulatedEngine(Steps(8, {"interactive": 1.0}), limit_calls=4000).run([*stream, patient])
+    served = [call.at for call in record.calls if patient in call.works and call.at > 2.0]
+    assert 10 <= len(served) <= 30
+
+
+def test_a_deadline_that_is_near_goes_before_a_job_that_has_none_and_is_old() -> None:
+    old = Member("interactive", 0.0, None, "a", 1, 100)
+    scheduler = there(old)
+    for now in (0.5, 0.9, 1.3):
+        assert scheduler.choose(now).run == (old,)
+        scheduler.ran((old,), 0.0045)
+    near = member(1.390, key="b")
+    assert scheduler.enter(near, 1.31) is None
+    assert scheduler.choose(1.31).run == (near,)
 
 
 def test_one_who_gives_up_is_not_in_the_next_call() -> None:

@@ -1,5 +1,7 @@
 """Whole requests that begin together."""
 
+import pytest
+
 from engines.diffusion.scheduling.waves import Waves
 from fakes.simulated_engine import Record, SimulatedEngine, Work
 
@@ -55,6 +57,15 @@ def test_no_wave_waits_until_somebody_in_it_is_late() -> None:
     end = next(end for end in record.ends if end.work is tight)
     assert end.in_time
     assert end.at > 1.050
+    assert record.calls[1].at == pytest.approx(1.060 - 11 * 0.0045)  # a call's time is left for what may come between
+
+
+def test_a_wave_is_no_greater_than_all_in_it_bear_to_their_end() -> None:
+    warm = [batch(0.0, 1) for _ in range(4)]
+    tight, others = batch(1.0, 4, deadline_s=0.0205), [batch(1.0, 4, deadline_s=9.0) for _ in range(3)]
+    record = rounds([*warm, tight, *others])
+    assert next(end for end in record.ends if end.work is tight).in_time
+    assert record.calls[1].rows < 4
 
 
 def test_a_wave_whose_keys_part_comes_together_again() -> None:
