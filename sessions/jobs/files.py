@@ -24,37 +24,53 @@ class NoRoom(Exception):
 
 
 class JobFile:
-    """One that is being written."""
+    """One that is being written: to `path`, and no more than `room_bytes`, which is asked for when it is opened."""
 
-    def __init__(self, file: BinaryIO, path: Path, room_bytes: int) -> None:
-        self.path = path
+    def __init__(self, path: Path, room_bytes: Callable[[], int]) -> None:
         self.size_bytes = 0
-        self._file = file
-        self._room_bytes = room_bytes
+        self._path = path
+        self._ask_room_bytes = room_bytes
+        self._room_bytes = 0
+        self._file: BinaryIO | None = None
+
+    def open(self) -> None:
+        """Not on the loop. Raises NoRoom and OSError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._room_bytes = self._ask_room_bytes()
+        if self._room_bytes <= 0:
+            raise NoRoom
+        self._file = open(self._path, "xb", opener=_private)  # noqa: SIM115 (`finish` and `discard` close it)
 
     async def write(self, data: bytes | memoryview) -> None:
         """Raises NoRoom and OSError."""
         size = memoryview(data).nbytes
         if self.size_bytes + size > self._room_bytes:
             raise NoRoom
-        await to_its_end(lambda: self._file.write(data))
+        await to_its_end(lambda: self._opened.write(data))
         self.size_bytes += size
 
     async def finish(self) -> str:
         """From now on it is there, under this name. Raises OSError."""
         return await to_its_end(self._finish)
 
-    def _finish(self) -> str:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        finished = self.path.with_name(self.path.name.removesuffix(UNFINISHED))
-        self.path.rename(finished)
-        return finished.name
-
     def discard(self) -> None:
-        self._file.close()
-        self.path.unlink(missing_ok=True)
+        """Not on the loop. What is finished stays."""
+        if self._file is not None:
+            self._file.close()
+            self._path.unlink(missing_ok=True)
+
+    @property
+    def _opened(self) -> BinaryIO:
+        assert self._file is not None, "a file is written after it has been opened"
+        return self._file
+
+    def _finish(self) -> str:
+        self._opened.flush()
+        os.fsync(self._opened.fileno())
+        self._opened.close()
+        finished = self._path.with_name(self._path.name.removesuffix(UNFINISHED))
+        self._path.rename(finished)
+        return finished.name
 
 
 class JobFiles:
@@ -72,8 +88,10 @@ class JobFiles:
     @asynccontextmanager
     async def writing(self, job_id: str) -> AsyncGenerator[JobFile]:
         """What is not finished in the block is gone after it. Raises NoRoom and OSError."""
-        file = await to_its_end(lambda: self._new(job_id))
+        name = f"{job_id}.{secrets.token_hex(16)}{SUFFIX}{UNFINISHED}"
+        file = JobFile(self._own / name, lambda: self._most_bytes - self._used_bytes())
         try:
+            await to_its_end(file.open)
             yield file
         finally:
             await to_its_end(file.discard)
@@ -101,14 +119,6 @@ class JobFiles:
         if over:
             await asyncio.to_thread(self._delete, over)
         return len(over)
-
-    def _new(self, job_id: str) -> JobFile:
-        self._own.mkdir(parents=True, exist_ok=True, mode=0o700)
-        room_bytes = self._most_bytes - self._used_bytes()
-        if room_bytes <= 0:
-            raise NoRoom
-        path = self._own / f"{job_id}.{secrets.token_hex(16)}{SUFFIX}{UNFINISHED}"
-        return JobFile(open(path, "xb", opener=_private), path, room_bytes)
 
     def _used_bytes(self) -> int:
         try:
