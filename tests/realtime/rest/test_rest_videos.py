@@ -10,12 +10,16 @@ import aiohttp
 import openai
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Development, Picture
+from fakes.doors import Door
 from fakes.edge import Edge, ServeEdge
 from fakes.graph import FakeGraph
 from fakes.uploads import drawn, file
+from sessions.identity.key_ring import Grant
 from sessions.jobs.settings import VideoSettings
 
 pytestmark = pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
@@ -299,3 +303,112 @@ async def test_a_film_that_somebody_has_taken_away_is_gone(edge: Edge, videos: A
     kept.unlink()
     async with edge.http.get(f"{edge.url}/v1/videos/{video.id}/content") as answer:
         assert (answer.status, (await answer.json())["error"]["code"]) == (410, "video_gone")
+
+
+# ── tenants, nodes, the end
+
+
+async def test_a_tenant_sees_its_own_alone(serve_edge: ServeEdge, tmp_path: Path) -> None:
+    door = Door()
+    keys = [(await door.ring.create(Grant(tenant=tenant))).text for tenant in ("acme", "other")]
+    edge = await serve_edge(door=door, videos=VideoSettings(directory=str(tmp_path)))
+    acme, other = ({"Authorization": f"Bearer {key}"} for key in keys)
+    wish = {"prompt": "canary", "frames": 2}
+    async with edge.http.post(f"{edge.url}/v1/videos", json=wish, headers=acme) as answer:
+        job_id = (await answer.json())["id"]
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/content")):
+        async with edge.http.request(method, f"{edge.url}/v1/videos/{job_id}{path}", headers=other) as answer:
+            assert (answer.status, "canary" in await answer.text()) == (404, False)
+    for headers, count in ((acme, 1), (other, 0)):
+        async with edge.http.get(f"{edge.url}/v1/videos", headers=headers) as answer:
+            assert len((await answer.json())["data"]) == count
+    async with edge.http.get(f"{edge.url}/v1/videos/{job_id}") as answer:
+        assert answer.status == 401
+
+
+async def test_the_film_of_another_host_is_told_to_be_there(serve_edge: ServeEdge, tmp_path: Path, graph: FakeGraph) -> None:
+    first = await serve_edge(videos=VideoSettings(directory=str(tmp_path / "one")))
+    same = await serve_edge(store=first.context.store, name="edge-2", videos=VideoSettings(directory=str(tmp_path / "one")))
+    elsewhere = VideoSettings(directory=str(tmp_path / "two"))
+    far = await serve_edge(store=first.context.store, name="far-1", host="far", videos=elsewhere)
+    job_id = (await posted(first))["id"]
+    await told(far, job_id, "completed")
+    async with same.http.get(f"{same.url}/v1/videos/{job_id}/content") as answer:
+        assert answer.status == 200
+    async with far.http.get(f"{far.url}/v1/videos/{job_id}/content") as answer:
+        error = (await answer.json())["error"]
+        assert (answer.status, error["code"], "edge-1" in error["message"]) == (421, "video_elsewhere", True)
+    async with far.http.delete(f"{far.url}/v1/videos/{job_id}") as answer:
+        assert answer.status == 200
+    async with asyncio.timeout(5):
+        while kept_in(tmp_path):  # noqa: ASYNC110 (files ring no bell)
+            await asyncio.sleep(0.005)
+
+
+async def test_a_server_that_is_stopping_takes_none(edge: Edge) -> None:
+    edge.context.drain.begin()
+    assert (await posted(edge, status=503))["code"] == "server_draining"
+
+
+async def test_frames_are_billed(edge: Edge) -> None:
+    job_id = (await posted(edge, frames=7))["id"]
+    await told(edge, job_id, "completed")
+    async with asyncio.timeout(5):
+        while not (bills := await edge.context.store.bills()):  # noqa: ASYNC110 (bills ring no bell)
+            await asyncio.sleep(0)
+    assert bills == {"local": {"frames": 7, "requests": 1}}
+
+
+# ── whatever comes
+
+FIELDS = ("prompt", "model", "size", "seconds", "fps", "frames", "steps", "guidance", "seed", "negative_prompt", "sampler",
+          "strength", "input_reference")  # fmt: skip
+ANYTHING = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+JSON = st.recursive(ANYTHING, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fields=st.dictionaries(st.sampled_from(FIELDS), JSON, min_size=1))
+async def test_bad_bodies_are_refused_by_name_or_taken(edge: Edge, fields: dict[str, object]) -> None:
+    async with edge.http.post(f"{edge.url}/v1/videos", json={"prompt": "a cat", **fields}) as answer:
+        outcome = await answer.json()
+        if answer.status == 200:
+            async with edge.http.delete(f"{edge.url}/v1/videos/{outcome['id']}") as gone:
+                assert gone.status == 200
+            return
+        assert answer.status in (400, 404), outcome
+    error = outcome["error"]
+    assert error["message"].startswith(f"{error['param']}: expected ")
+    assert error["param"].partition(".")[0] in FIELDS
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fields=st.dictionaries(st.sampled_from((*FIELDS, "input_reference[image_url]", "x")), st.text(max_size=20)))
+async def test_bad_forms_are_refused_by_name_or_taken(edge: Edge, fields: dict[str, str]) -> None:
+    form = aiohttp.FormData({"prompt": "a cat", **fields})
+    form.add_field("unknown", b"x", filename="x")
+    async with edge.http.post(f"{edge.url}/v1/videos", data=form) as answer:
+        assert answer.status in (200, 400, 404), await answer.text()
+        if answer.status == 200:
+            async with edge.http.delete(f"{edge.url}/v1/videos/{(await answer.json())['id']}") as gone:
+                assert gone.status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "type"),
+    [
+        (b"", "application/json"),
+        (b"{", "application/json"),
+        (b"[]", "application/json"),
+        (b"\xff", "application/json"),
+        (b"[" * 100_000, "application/json"),
+        (b"{}", "text/plain"),
+        (b"no form", "multipart/form-data"),
+        (b"no form", "multipart/form-data; boundary=x"),
+        (b'--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\na cat', "multipart/form-data; boundary=x"),
+    ],
+)
+async def test_what_is_no_body_is_refused(edge: Edge, body: bytes, type: str) -> None:
+    async with edge.http.post(f"{edge.url}/v1/videos", data=body, headers={"Content-Type": type}) as answer:
+        assert answer.status == 400, await answer.text()
+    await posted(edge)
