@@ -115,6 +115,33 @@ async def test_an_end_that_could_not_be_told_is_told_later(studios: Studios):
         await a.seen(job_id, COMPLETED)
 
 
+async def test_a_film_that_came_too_late_is_nobodys(studios: Studios):
+    async with studios.studio("a") as a:
+        job_id = await begun(a)
+        studios.store.cut.add("a")
+        studios.time.step(LEASE_S + 1)
+        assert await studios.store.job("t", job_id) is not None  # and has been found lost
+        a.graph.hold("video").release()
+        await a.graph.wait_for(lambda: a.graph.open_requests == 0)
+        assert studios.films()
+        studios.store.cut.clear()
+        await studios.nothing_left()
+        assert outcome_of(await a.seen(job_id, FAILED)) == NODE_LOST
+
+
+async def test_a_node_tells_of_its_own_jobs_at_once(studios: Studios):
+    async with studios.studio("a") as a:
+        gate = a.graph.hold("video")
+        job_id = await a.ask()
+        studios.store.cut.add("a")
+        gate.step()
+        await a.seen(job_id, IN_PROGRESS, progress=25)
+        seen = await studios.store.job("t", job_id)
+        assert seen is not None
+        assert seen.progress == 0, "nobody else knows yet"
+        studios.store.cut.clear()
+
+
 # ── the end of the server
 
 
