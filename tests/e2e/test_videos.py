@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import av
@@ -16,6 +16,7 @@ import numpy as np
 import openai
 import pytest
 import pytest_asyncio
+from numpy.typing import NDArray
 
 from fakes.painted import colour
 from fakes.redis_server import running_redis
@@ -61,6 +62,13 @@ async def videos(served: Served) -> AsyncIterator[Any]:
         yield stock.videos
 
 
+def decoded(film: bytes) -> tuple[list[NDArray[np.uint8]], float]:
+    """Its frames, RGB, and how many a second."""
+    with cast(Any, av).open(BytesIO(film)) as shown:
+        frames = [frame.to_ndarray(format="rgb24") for frame in shown.decode(video=0)]
+        return frames, float(shown.streams.video[0].average_rate)
+
+
 async def painted_steps(served: Served) -> int:
     async with aiohttp.ClientSession() as http, http.get(f"{served.url}/metrics") as answer:
         found = re.search(r'antiphon_stage_steps_total{stage="painter",[^}]*} ([0-9.]+)', await answer.text())
@@ -90,10 +98,8 @@ async def test_a_film_comes_out_while_others_fail(videos: Any) -> None:
         extras = {"frames": 9, "fps": 4, "seed": seed, "steps": 3 + seed}
         video = await videos.create_and_poll(prompt="a cat", size="64x48", extra_body=extras, poll_interval_ms=20)
         content = await (await videos.download_content(video.id)).aread()
-        with av.open(BytesIO(content)) as shown:
-            frames = [frame.to_ndarray(format="rgb24") for frame in shown.decode(video=0)]
-            assert shown.streams.video[0].average_rate == 4
-        assert [frame.shape for frame in frames] == [(48, 64, 3)] * 9
+        frames, rate = decoded(content)
+        assert (len(frames), {frame.shape for frame in frames}, rate) == (9, {(48, 64, 3)}, 4)
         np.testing.assert_allclose(frames[4][24, 32], colour("a cat", seed), atol=12)
 
     await asyncio.gather(
@@ -164,8 +170,7 @@ async def test_a_folder_of_wan_is_a_model(tmp_path: Path) -> None:
             async with http.get(f"{url}/content") as answer:
                 films.append(await answer.read())
         assert films[0] == films[1], "the same seed, the same film"
-        with av.open(BytesIO(films[0])) as shown:
-            assert len(list(shown.decode(video=0))) == 5
+        assert len(decoded(films[0])[0]) == 5
 
 
 async def until_told(http: aiohttp.ClientSession, url: str, status: str) -> dict[str, Any]:
