@@ -18,17 +18,6 @@ from engines.models.options import DiffusersOptions
 from fakes import tiny_pipelines
 from fakes.tiny_pipelines import Make, TinyPipeline
 
-PIPELINES: dict[str, Make] = {
-    "stable_diffusion": tiny_pipelines.stable_diffusion,
-    "image_to_image": tiny_pipelines.image_to_image,
-    "inpaint": tiny_pipelines.inpaint,
-    "flux": tiny_pipelines.flux,
-    "stable_diffusion_3": tiny_pipelines.stable_diffusion_3,
-    "qwen_image": tiny_pipelines.qwen_image,
-    "z_image": tiny_pipelines.z_image,
-    "wan": tiny_pipelines.wan,
-}
-
 
 def served(make: Make, options: DiffusersOptions | None = None) -> Served:
     options = options or DiffusersOptions()
@@ -39,7 +28,7 @@ def served(make: Make, options: DiffusersOptions | None = None) -> Served:
 
 @functools.cache
 def known(name: str) -> Served:
-    return served(PIPELINES[name])
+    return served(tiny_pipelines.BY_NAME[name])
 
 
 @functools.cache

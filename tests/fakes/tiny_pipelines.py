@@ -10,7 +10,7 @@ import diffusers
 import numpy as np
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import save_file  # pyright: ignore[reportUnknownVariableType]  of a Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from engines.diffusion.pipelines.run import Pipeline
@@ -110,7 +110,7 @@ def _vae(**changes: object) -> object:
     return _new(diffusers, "AutoencoderKL", **{**settings, **changes})
 
 
-def _unet(in_channels: int = 4) -> object:
+def _unet(in_channels: int = 4, channels: tuple[int, int] = (8, 16)) -> object:
     return _new(
         diffusers,
         "UNet2DConditionModel",
@@ -118,7 +118,7 @@ def _unet(in_channels: int = 4) -> object:
         in_channels=in_channels,
         out_channels=4,
         layers_per_block=1,
-        block_out_channels=(8, 16),
+        block_out_channels=channels,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
         up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
         cross_attention_dim=16,
@@ -137,7 +137,7 @@ def _whole(pipeline: object) -> TinyPipeline:
     return whole
 
 
-def _stable_diffusion(kind: str, in_channels: int = 4) -> TinyPipeline:
+def _stable_diffusion(kind: str, in_channels: int = 4, channels: tuple[int, int] = (8, 16)) -> TinyPipeline:
     _seeded()
     return _whole(
         _new(
@@ -146,7 +146,7 @@ def _stable_diffusion(kind: str, in_channels: int = 4) -> TinyPipeline:
             vae=_vae(),
             text_encoder=_clip(),
             tokenizer=letters(),
-            unet=_unet(in_channels),
+            unet=_unet(in_channels, channels),
             scheduler=_new(
                 diffusers,
                 "DDIMScheduler",
@@ -162,8 +162,8 @@ def _stable_diffusion(kind: str, in_channels: int = 4) -> TinyPipeline:
     )
 
 
-def stable_diffusion() -> TinyPipeline:
-    return _stable_diffusion("StableDiffusionPipeline")
+def stable_diffusion(channels: tuple[int, int] = (8, 16)) -> TinyPipeline:
+    return _stable_diffusion("StableDiffusionPipeline", channels=channels)
 
 
 def image_to_image() -> TinyPipeline:
@@ -390,6 +390,18 @@ def wan() -> TinyPipeline:
     )
 
 
+BY_NAME: dict[str, Make] = {
+    "stable_diffusion": stable_diffusion,
+    "image_to_image": image_to_image,
+    "inpaint": inpaint,
+    "flux": flux,
+    "stable_diffusion_3": stable_diffusion_3,
+    "qwen_image": qwen_image,
+    "z_image": z_image,
+    "wan": wan,
+}
+
+
 def save(make: Make, folder: Path) -> Path:
     """`folder`, with the pipeline in it."""
     make().save_pretrained(folder)
@@ -405,6 +417,6 @@ def save_lora(folder: Path) -> None:
         if name.endswith((".to_q.weight", ".to_k.weight", ".to_v.weight")):
             outputs, inputs = weight.shape
             module = f"unet.{name.removesuffix('.weight')}"
-            tensors[f"{module}.lora_A.weight"] = torch.from_numpy(made.normal(size=(2, inputs)).astype(np.float32))
-            tensors[f"{module}.lora_B.weight"] = torch.from_numpy(made.normal(size=(outputs, 2)).astype(np.float32))
+            tensors[f"{module}.lora_A.weight"] = torch.tensor(made.normal(size=(2, inputs)), dtype=torch.float32)
+            tensors[f"{module}.lora_B.weight"] = torch.tensor(made.normal(size=(outputs, 2)), dtype=torch.float32)
     save_file(tensors, folder / "pytorch_lora_weights.safetensors")

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from fakes import tiny_pipelines
-from fakes.tiny_painters import PIPELINES, Request, alone, known, served, together
-from fakes.tiny_pipelines import TinyPipeline
+from fakes.tiny_painters import Request, alone, known, served, together
+from fakes.tiny_pipelines import BY_NAME, TinyPipeline
 
 TOLERANCE = 1e-5
 MIXED = (
@@ -20,23 +20,23 @@ MIXED = (
 )
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_a_job_alone_gives_what_the_library_gives(name: str):
     pipeline = known(name)
-    wanted = MIXED[0].by_the_library_alone(PIPELINES[name], pipeline)
+    wanted = MIXED[0].by_the_library_alone(BY_NAME[name], pipeline)
     np.testing.assert_allclose(alone(pipeline, MIXED[0].begin(pipeline)), wanted, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_jobs_of_all_kinds_share_forwards_and_give_what_the_library_gives_each(name: str):
     pipeline = known(name)
     got = together(pipeline, MIXED)
     for request, one in zip(MIXED, got.pictures, strict=True):
-        np.testing.assert_allclose(one, request.by_the_library_alone(PIPELINES[name], pipeline), atol=TOLERANCE)
+        np.testing.assert_allclose(one, request.by_the_library_alone(BY_NAME[name], pipeline), atol=TOLERANCE)
     assert got.forwards < 0.75 * got.calls
 
 
-@pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_every_network_is_shared(name: str):
     assert {site for site, traits in known(name).known.traits.items() if traits.single} == set()
 
@@ -72,7 +72,7 @@ def test_a_job_that_is_dropped_leaves_nothing_and_costs_no_other():
         del leaves
         gc.collect()
         assert gone() is None
-    np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(PIPELINES["wan"], pipeline), atol=TOLERANCE)
+    np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(BY_NAME["wan"], pipeline), atol=TOLERANCE)
     assert torch.is_grad_enabled()
 
 
@@ -82,7 +82,7 @@ def test_prompts_of_unequal_length_share_every_step(name: str):
     requests = [Request("a cat", 4, 0, 4.0), Request("a dog on a boat in a storm", 4, 1, 4.0)]
     got = together(pipeline, requests)
     for request, one in zip(requests, got.pictures, strict=True):
-        np.testing.assert_allclose(one, request.by_the_library_alone(PIPELINES[name], pipeline), atol=TOLERANCE)
+        np.testing.assert_allclose(one, request.by_the_library_alone(BY_NAME[name], pipeline), atol=TOLERANCE)
     steps_and_decoding = 4 * pipeline.known.habits.per_step + 1
     assert got.forwards <= steps_and_decoding + 2 * pipeline.known.habits.head
     assert got.calls - got.forwards >= steps_and_decoding

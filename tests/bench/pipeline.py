@@ -1,0 +1,158 @@
+"""What sharing calls makes of a pipeline of diffusers that knows nothing of it, beside the library's own batch.
+
+    tests/run bench pipeline [--short]
+
+Prints one JSON object as its last line. Eight users ask for pictures of 32 × 32 in 20 steps with guidance, one after the other,
+the next as soon as one is done, beginning at different times. `batch8_ratio`: their pictures a second over those of the library,
+which is given eight prompts at once (medians of alternating turns); `batch1_ratio` over the library's for one at a time.
+`max_err`: the largest difference of a value of a picture, from 0 to 1, from the library's, of jobs with all kinds of step counts,
+sizes and guidance. `abort_ms`: the longest that dropping a job took, after the call that was running. `rss_slope_mb`: by how much
+the resident memory grows in 1,000 requests of which every third is aborted.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from bench.command import chosen, note, reported
+from engines.diffusion.pipelines.job import PipelineJob
+from engines.diffusion.pipelines.served import Served
+from engines.worker.memory import resident_bytes
+from fakes import tiny_pipelines
+from fakes.tiny_painters import Request, go_on, known, library, served, together
+from fakes.tiny_pipelines import TinyPipeline
+
+USERS = 8
+STEPS = 20
+GUIDANCE = 4.0
+PROMPTS = ("a cat", "a dog on a boat", "a cow", "a house", "a tree", "the sea", "two birds", "rain")
+MIXED = tuple(
+    Request(PROMPTS[seed], 3 + seed % 4, seed, 1.0 + seed % 3, width=32 + 16 * (seed % 2), joins_after=2 * seed)
+    for seed in range(USERS)
+)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """`requests` of each user a turn, `turns` of each side; `aborted` is how many requests the memory is watched over."""
+
+    requests: int
+    turns: int
+    pipelines: tuple[str, ...]
+    watched: int
+
+
+FULL = Plan(requests=3, turns=3, pipelines=("stable_diffusion", "flux", "qwen_image", "z_image", "wan"), watched=1000)
+SHORT = Plan(requests=1, turns=1, pipelines=("stable_diffusion", "flux"), watched=150)
+
+
+async def measure(plan: Plan) -> dict[str, Any]:
+    return throughput(plan) | {"max_err": max_err(plan)} | memory(plan)
+
+
+def throughput(plan: Plan) -> dict[str, float]:
+    pipeline = served(heavy)
+    ours, eight, one = list[float](), list[float](), list[float]()
+    for turn in range(plan.turns):
+        ours.append(pictures_a_second(lambda: users(pipeline, plan.requests), USERS * plan.requests))
+        eight.append(pictures_a_second(lambda: alone(USERS), USERS))
+        one.append(pictures_a_second(lambda: alone(1), 1))
+        note(f"turn {turn}: {ours[-1]:.2f} pictures/s, the library {eight[-1]:.2f} in batches of 8, {one[-1]:.2f} one by one")
+    return {"batch8_ratio": round(median(ours) / median(eight), 3), "batch1_ratio": round(median(ours) / median(one), 3)}
+
+
+def heavy() -> TinyPipeline:
+    """Heavy enough that what is measured is its UNet, as in any real one."""
+    return tiny_pipelines.stable_diffusion(channels=(64, 128))
+
+
+def pictures_a_second(work: Callable[[], object], pictures: int) -> float:
+    began = time.perf_counter()
+    work()
+    return pictures / (time.perf_counter() - began)
+
+
+def users(pipeline: Served, requests: int) -> None:
+    """Whoever has waited longest is served with all of the same key; who is done asks again at once."""
+    left = dict.fromkeys(range(USERS), requests)
+    waiting: list[tuple[int, PipelineJob]] = []
+    coming = list(range(USERS))
+    while waiting or coming:
+        if coming:
+            user = coming.pop(0)
+            waiting.append((user, Request(PROMPTS[user], STEPS, user, GUIDANCE).begin(pipeline)))
+        sharing = [member for member in waiting if member[1].key == waiting[0][1].key]
+        answers = pipeline.advance([job for _, job in sharing])
+        waiting = [member for member in waiting if member not in sharing]
+        for (user, job), answer in zip(sharing, answers, strict=True):
+            if isinstance(answer, Exception):
+                raise answer
+            if job.calls_left:
+                waiting.append((user, job))
+                continue
+            left[user] -= 1
+            coming += [user] if left[user] else []
+
+
+def alone(pictures: int) -> None:
+    """The library, with so many prompts in one call."""
+    library(heavy)(
+        prompt=list(PROMPTS[:pictures]),
+        num_inference_steps=STEPS,
+        guidance_scale=GUIDANCE,
+        width=32,
+        height=32,
+        output_type="np",
+        generator=[torch.Generator().manual_seed(seed) for seed in range(pictures)],
+    )
+
+
+def max_err(plan: Plan) -> float:
+    errors: list[float] = []
+    for name in plan.pipelines:
+        pipeline, make = known(name), tiny_pipelines.BY_NAME[name]
+        got = together(pipeline, MIXED)
+        wanted = [request.by_the_library_alone(make, pipeline) for request in MIXED]
+        errors.append(max(float(np.abs(one - other).max()) for one, other in zip(got.pictures, wanted, strict=True)))
+        note(f"{name}: {got.calls} calls in {got.forwards}, off by {errors[-1]:.1e} at most")
+    return float(f"{max(errors):.2g}")
+
+
+def memory(plan: Plan) -> dict[str, float]:
+    pipeline = known("stable_diffusion")
+    aborts_s, resident = list[float](), list[float]()
+    for number in range(plan.watched + plan.watched // 4):
+        job = Request(PROMPTS[number % USERS], 3, number, GUIDANCE).begin(pipeline)
+        if number % 3 == 0:
+            for _ in range(number % 5):
+                go_on(pipeline, job)
+            aborts_s.append(dropped_in_s(job))
+        while job.calls_left:
+            go_on(pipeline, job)
+        if number >= plan.watched // 4:  # allocators have settled
+            resident.append(resident_bytes() / 2**20)
+    return {"abort_ms": round(max(aborts_s) * 1000, 2), "rss_slope_mb": round(slope(resident) * 1000, 2)}
+
+
+def dropped_in_s(job: PipelineJob) -> float:
+    began = time.perf_counter()
+    with torch.no_grad():
+        job.drop()
+    return time.perf_counter() - began
+
+
+def slope(values: Sequence[float]) -> float:
+    return float(np.polyfit(np.arange(len(values)), values, 1)[0])
+
+
+async def main() -> None:
+    await reported(measure(chosen(__doc__, FULL, SHORT)))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
