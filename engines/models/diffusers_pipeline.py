@@ -18,7 +18,7 @@ from engines.diffusion.pipelines.run import Pipeline
 from engines.diffusion.pipelines.samplers import sampler
 from engines.diffusion.pipelines.served import Served
 from engines.diffusion.pipelines.taken import taken
-from engines.diffusion.pipelines.trial import trial
+from engines.diffusion.pipelines.trial import trials
 from engines.models import InvalidInput, Produced
 from engines.models.diffusion import PREVIEW
 from engines.models.options import DiffusersOptions
@@ -56,7 +56,7 @@ class DiffusersPipeline:
         return cls(load(directory, checked), checked)
 
     def warm_up(self) -> None:
-        try_out(self._served, trial(self._takes, self._options))
+        try_out(self._served, trials(self._takes, self._options))
 
     def open(self, parameters: Parameters) -> Pictures:
         if not isinstance(parameters, Picture):

@@ -13,7 +13,7 @@ from engines.diffusion.pipelines.learning import try_out
 from engines.diffusion.pipelines.pixels import picture, values
 from engines.diffusion.pipelines.served import Served
 from engines.diffusion.pipelines.taken import taken
-from engines.diffusion.pipelines.trial import trial
+from engines.diffusion.pipelines.trial import trials
 from engines.models.options import DiffusersOptions
 from fakes import tiny_pipelines
 from fakes.tiny_pipelines import Make, TinyPipeline
@@ -22,7 +22,7 @@ from fakes.tiny_pipelines import Make, TinyPipeline
 def served(make: Make, options: DiffusersOptions | None = None) -> Served:
     options = options or DiffusersOptions()
     made = Served(make(), options.step_cache)
-    try_out(made, trial(taken(made.pipeline), options))
+    try_out(made, trials(taken(made.pipeline), options))
     return made
 
 

@@ -33,10 +33,17 @@ class Made:
     output: object
 
 
-def try_out(served: Served, trial: Trial) -> None:
-    """Fills `served.known`. What cannot be learned is served one call at a time, and said so. Raises what the pipeline raises."""
+def try_out(served: Served, trials: Sequence[Trial]) -> None:
+    """Fills `served.known`, by the first of `trials` that the pipeline can do. What cannot be learned is served one call at a
+    time, and said so. Raises what the pipeline raises in the last one."""
     with torch.no_grad():
-        _learn(served, trial)
+        for trial in trials[:-1]:
+            failure = attempt(_learn, served, trial)
+            if not isinstance(failure, Exception):
+                break
+            logger.info("the pipeline could not be tried with a small picture (%s); now with its own size", failure)
+        else:
+            _learn(served, trials[-1])
     for (network, method), traits in served.known.traits.items():
         if traits.single:
             logger.warning("calls of %s.%s are made one at a time: %s", network, method, traits.why)
@@ -168,12 +175,13 @@ def _difference(alone: object, merged: object) -> float:
 
 def _habits(made: Sequence[Made]) -> Habits:
     within = [one.call for one in made if one.call.step == 1]
+    looped = [one.call for one in made if not one.call.prepares and one.call.step < TRIED_STEPS]
     after = [one.call for one in made if one.call.step >= TRIED_STEPS]
     return Habits(
         head=max(len(made) - TRIED_STEPS * len(within) - len(after), 0),
         per_step=max(len(within), 1),
         tail=len(after),
-        denoisers=frozenset(call.site[0] for call in within),
+        denoisers=frozenset(call.site[0] for call in within + looped),
     )
 
 

@@ -1,11 +1,15 @@
 """What a pipeline takes: the parameters of its `__call__`, and the sizes that its networks need."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from engines.diffusion.pipelines.run import Pipeline
+
+SIZE_FACTORS = ("vae_scale_factor", "vae_scale_factor_spatial", "vae_spatial_compression_ratio")
+FRAME_FACTORS = ("vae_scale_factor_temporal", "vae_temporal_compression_ratio")
+"""What pipelines call the factors by which their VAE shrinks."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,7 +41,7 @@ def taken(pipeline: Pipeline) -> Taken:
         names=names,
         default_steps=steps if isinstance(steps, int) else 50,
         size_unit=_size_unit(pipeline),
-        frame_unit=cast(int, vars(pipeline).get("vae_scale_factor_temporal", 1)),
+        frame_unit=_first(vars(pipeline), FRAME_FACTORS, 1),
         guidance=_guidance(names, is_distilled),
         is_distilled=is_distilled,
     )
@@ -52,10 +56,15 @@ def _guidance(names: frozenset[str], is_distilled: bool) -> Literal["guidance_sc
 def _size_unit(pipeline: Pipeline) -> int:
     """Pixels: what the VAE shrinks by, times the patches of the denoiser, or times those that the pipeline packs."""
     own = vars(pipeline)
-    vae = own.get("vae_scale_factor", own.get("vae_scale_factor_spatial", 8))
-    patch = max((_patch(_config(part)) for part in pipeline.components.values()), default=1)
+    vae = _first(own, SIZE_FACTORS, 8)
+    denoisers = [part for part in pipeline.components.values() if not hasattr(part, "decode")]
+    patch = max((_patch(_config(part)) for part in denoisers), default=1)
     packed = [_config(own.get(name)).get("vae_scale_factor", 1) for name in ("image_processor", "video_processor")]
-    return max(cast(int, vae) * patch, *cast("list[int]", packed))
+    return max(vae * patch, *cast("list[int]", packed))
+
+
+def _first(own: Mapping[str, object], names: Sequence[str], otherwise: int) -> int:
+    return next((value for name in names if isinstance(value := own.get(name), int)), otherwise)
 
 
 def _patch(config: Mapping[str, object]) -> int:

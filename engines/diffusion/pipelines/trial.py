@@ -18,16 +18,17 @@ Trial: TypeAlias = Callable[[Sequence[str], int], dict[str, object]]
 steps."""
 
 
-def trial(takes: Taken, options: DiffusersOptions) -> Trial:
+def trials(takes: Taken, options: DiffusersOptions) -> list[Trial]:
+    """Small, and, for pipelines that cannot, of their own size."""
+    return [_trial(takes, options, is_small=is_small) for is_small in (True, False)]
+
+
+def _trial(takes: Taken, options: DiffusersOptions, *, is_small: bool) -> Trial:
     side = SIDE_UNITS * takes.size_unit
     noise = np.random.default_rng(0).integers(0, 256, (side, side, 3), np.uint8)
-    possible: dict[str, object] = {
-        "num_inference_steps": TRIED_STEPS,
-        "width": side,
-        "height": side,
-        "num_frames": takes.frame_unit + 1,
-        "strength": 1.0,
-    }
+    possible: dict[str, object] = {"num_inference_steps": TRIED_STEPS, "strength": 1.0}
+    if is_small:
+        possible |= {"width": side, "height": side, "num_frames": takes.frame_unit + 1}
     pictures = {"image": picture(noise), "mask_image": picture(np.where(noise[..., 0] > 127, 255, 0).astype(np.uint8))}
 
     def arguments(prompts: Sequence[str], copies: int) -> dict[str, object]:

@@ -248,3 +248,8 @@ def test_a_lora_is_in_force_with_its_scale(folder: Callable[[str], Path], painte
     lora = {"directory": str(tmp_path), "scale": 1.0}
     assert mean_error(painted(ready(folder("picture"), loras=[lora]), SMALL), plain) > 1
     np.testing.assert_array_equal(painted(ready(folder("picture"), loras=[{**lora, "scale": 0.0}]), SMALL), plain)
+
+
+def test_half_precision_with_what_saves_memory_is_near(folder: Callable[[str], Path], painter: DiffusersPipeline):
+    frugal = ready(folder("picture"), dtype="bfloat16", attention_slicing=True, vae_slicing=True, vae_tiling=True)
+    assert mean_error(painted(frugal, SMALL), painted(painter, SMALL)) < 4

@@ -86,3 +86,57 @@ def test_prompts_of_unequal_length_share_every_step(name: str):
     steps_and_decoding = 4 * pipeline.known.habits.per_step + 1
     assert got.forwards <= steps_and_decoding + 2 * pipeline.known.habits.head
     assert got.calls - got.forwards >= steps_and_decoding
+
+
+def test_a_forward_that_raises_for_several_leaves_them_where_they_were():
+    pipeline = served(tiny_pipelines.stable_diffusion)
+    unet = pipeline.pipeline.components["unet"]
+    assert isinstance(unet, torch.nn.Module)
+    jobs = [request.begin(pipeline) for request in (MIXED[0], MIXED[1])]
+    for _ in range(2):
+        pipeline.advance(jobs)
+
+    def too_many(_module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        if len(inputs[0]) > 2:
+            raise MemoryError("no room for so many")
+
+    unet.register_forward_pre_hook(too_many)
+    with pytest.raises(MemoryError):
+        pipeline.advance(jobs)
+    for job, request in zip(jobs, MIXED, strict=False):
+        wanted = request.by_the_library_alone(tiny_pipelines.stable_diffusion, pipeline)
+        np.testing.assert_allclose(alone(pipeline, job), wanted, atol=TOLERANCE)
+
+
+def test_a_pipeline_that_raises_ends_its_own_job_alone():
+    pipeline = known("stable_diffusion")
+
+    def raises(*_: object) -> None:
+        raise RuntimeError("not this one")
+
+    good = MIXED[0].begin(pipeline)
+    bad = pipeline.begin({**MIXED[1].arguments(pipeline), "callback_on_step_end": raises}, 0, steps=3)
+    for _ in range(2):
+        pipeline.advance([good, bad])
+    answers = pipeline.advance([good, bad])
+    assert answers[0] == []
+    assert isinstance(answers[1], RuntimeError)
+    bad.drop()
+    wanted = MIXED[0].by_the_library_alone(BY_NAME["stable_diffusion"], pipeline)
+    np.testing.assert_allclose(alone(pipeline, good), wanted, atol=TOLERANCE)
+
+
+def test_a_pipeline_that_cannot_paint_small_is_tried_at_its_own_size():
+    def make() -> TinyPipeline:
+        pipeline = tiny_pipelines.stable_diffusion()
+        unet = pipeline.components["unet"]
+        assert isinstance(unet, torch.nn.Module)
+
+        def too_small(_module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+            if inputs[0].shape[-1] < 16:
+                raise ValueError("too small")
+
+        unet.register_forward_pre_hook(too_small)
+        return pipeline
+
+    assert {site for site, traits in served(make).known.traits.items() if traits.single} == set()
