@@ -140,3 +140,13 @@ def test_a_pipeline_that_cannot_paint_small_is_tried_at_its_own_size():
         return pipeline
 
     assert {site for site, traits in served(make).known.traits.items() if traits.single} == set()
+
+
+def test_a_preview_costs_nothing_but_its_decoding():
+    pipeline = known("stable_diffusion")
+    before = pipeline.forwards
+    alone(pipeline, MIXED[0].begin(pipeline))
+    plain = pipeline.forwards - before
+    before = pipeline.forwards
+    alone(pipeline, MIXED[0].begin(pipeline, previews=2))
+    assert pipeline.forwards - before == plain + 2
