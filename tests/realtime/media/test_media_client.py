@@ -19,6 +19,7 @@ from realtime.media.messages import FILE_WINDOWS, PIECE_BYTES, FailureKind
 from realtime.settings import API_KEY_VARIABLE, SIGNING_KEY_VARIABLE
 from realtime.webrtc.turn import SECRET_VARIABLE
 from sessions.retention.sealing import KEY_VARIABLE
+from sessions.store.address import PASSWORD_VARIABLE
 
 HANGING = Path(__file__).parents[2] / "fakes" / "hanging_media_worker.py"
 
@@ -151,7 +152,7 @@ async def test_a_worker_knows_no_secret_of_its_gateway(tmp_path: Path, monkeypat
 
 def test_each_secret_of_the_environment_is_among_those_that_are_withheld() -> None:
     """A module that reads one and is not named here is found by its name."""
-    assert {API_KEY_VARIABLE, SIGNING_KEY_VARIABLE, KEY_VARIABLE, SECRET_VARIABLE} == SECRETS
+    assert {API_KEY_VARIABLE, SIGNING_KEY_VARIABLE, KEY_VARIABLE, SECRET_VARIABLE, PASSWORD_VARIABLE} == SECRETS
     read: set[str] = set()
     for folder in ("engines", "sessions", "realtime"):
         for file in (Path(__file__).parents[3] / folder).rglob("*.py"):
