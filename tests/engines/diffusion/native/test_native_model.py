@@ -1,5 +1,6 @@
 """A tiny world through NativeModel: jobs alone and in company, updates, aborts, forks, guides, snapshots."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -221,8 +222,9 @@ for action in (4, 5):
         (produced,) = model.advance([job])
     print(frame(produced).tobytes().hex())
 """
-    elsewhere = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert [bytes.fromhex(line) for line in elsewhere] == rollout(model, state, [4, 5])
+    same_modules = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run([sys.executable, "-c", script], env=same_modules, capture_output=True, text=True, check=True).stdout
+    assert [bytes.fromhex(line) for line in told.split()] == rollout(model, state, [4, 5])
 
 
 def test_the_budget_refuses_what_does_not_fit_and_the_others_go_on() -> None:
