@@ -148,6 +148,7 @@ class Gateway:
         self._media = self._media_client("media", deployment.server.log_style)
         self._call_media = self._media_client("calls", deployment.server.log_style, first=deployment.server.realtime_priority)
         self._starts: dict[str, int] = {}
+        self._has_been_open = False
         names = catalogue(graph)
         node, admission = admission_of(deployment, place, store, self._granted)
         billing = Billing(store, deployment.store.lease_s / RENEWALS_IN_A_LEASE, time.monotonic)
@@ -253,7 +254,9 @@ class Gateway:
         if self.context.drain.begun:
             return
         self._on_change()
-        self.context.node.set(ready=self.is_open)
+        self._has_been_open = self._has_been_open or self.is_open
+        # A worker that is started again is no reason to let those wait whom the others serve: the graph tells whom it cannot.
+        self.context.node.set(ready=self._has_been_open)
         self._progress.update(self._runtime.stage_statuses())
         for worker in self._runtime.worker_statuses():
             for _ in range(worker.starts - self._starts.get(worker.worker, 1)):

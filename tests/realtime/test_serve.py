@@ -69,6 +69,18 @@ async def test_a_second_interrupt_forces(serve: Serve) -> None:
         assert took_s < STOP_LIMIT_S
 
 
+async def test_while_a_worker_is_started_again_the_node_lets_in_those_whom_the_others_serve(serve: Serve) -> None:
+    async with serve() as served, aiohttp.ClientSession() as http:
+        await served.until(r"ready after")
+        (worker,) = [pid for pid in children(served.process.pid) if runs_engines(pid)]
+        os.kill(worker, signal.SIGKILL)
+        await served.until("loading")
+        async with http.get(f"{served.url}/v1/admin/nodes") as answer:
+            (node,) = (await answer.json())["data"]
+        assert (node["ready"], await served.ready_status()) == (True, 503)
+        await served.until("ready again")
+
+
 async def test_a_killed_worker_is_noticed_and_comes_back(serve: Serve) -> None:
     async with serve() as served, aiohttp.ClientSession() as http:
         await served.until(r"ready after")
