@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import statistics
 
 import pytest
 
@@ -77,4 +76,5 @@ async def test_an_hour_of_listening_costs_no_memory_and_no_more_at_its_end(serve
     settled = sizes_mb[len(sizes_mb) // 4 :]
     half = len(settled) // 2
     assert min(settled[half:]) <= min(settled[:half]) + MAY_GROW_MB, sizes_mb
-    assert statistics.median(costs_s[len(costs_s) // 2 :]) <= statistics.median(costs_s[: len(costs_s) // 2]) * MAY_COST, costs_s
+    # Sums: the kernel counts in ticks of 10 ms, and a minute costs four or five.
+    assert sum(costs_s[len(costs_s) // 2 :]) <= sum(costs_s[: len(costs_s) // 2]) * MAY_COST, costs_s

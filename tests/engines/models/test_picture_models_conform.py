@@ -1,4 +1,4 @@
-"""The models that read and write pictures keep every promise of the contract."""
+"""The models that need no weights, which read and write pictures, keep every promise of the contract."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from engines.models.registry import GENERATION
 from engines.worker.loading import load_generation_model
 from engines.worker.spec import StageSpec
 
+WITHOUT_WEIGHTS = tuple(name for name, family in GENERATION.items() if not family.files)
 
-@pytest.fixture(scope="module", params=("pixels", "developer"))
+
+@pytest.fixture(scope="module", params=WITHOUT_WEIGHTS)
 def bench(request: pytest.FixtureRequest) -> GenerationBench:
     family: str = request.param
     samples = samples_of(GENERATION[family].samples, {})
