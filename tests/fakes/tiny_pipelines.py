@@ -3,7 +3,6 @@ their weight. Each function makes one in memory; `save` writes it as a folder in
 
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol, TypeAlias, cast
 
 import diffusers
@@ -11,9 +10,9 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file  # pyright: ignore[reportUnknownVariableType]  of a Path
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from engines.diffusion.pipelines.run import Pipeline
+from fakes.tiny_networks import VOCABULARY, clip, letters, new, seeded, t5, unet, vae
 
 
 class TinyPipeline(Pipeline, Protocol):
@@ -24,107 +23,6 @@ class TinyPipeline(Pipeline, Protocol):
 
 Make: TypeAlias = Callable[[], TinyPipeline]
 torch.set_num_threads(1)  # as in a worker: several on busy cores wait for each other
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
-VOCABULARY = len(SPECIAL) + len(LETTERS) + 1
-
-
-def _new(library: ModuleType, name: str, *settings: object, **more: object) -> object:
-    """An instance of a class of these libraries, whose constructors are typed for what they are mostly given."""
-    return cast("Callable[..., object]", getattr(library, name))(*settings, **more)
-
-
-def _seeded() -> None:
-    torch.default_generator.manual_seed(0)
-
-
-def letters(max_length: int = 12, ends: bool = True) -> object:
-    """One token a letter, one for a space; anything else is unknown."""
-    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *LETTERS, " "])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    tokenizer.decoder = decoders.Fuse()
-    if ends:
-        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)])
-    return _new(
-        transformers,
-        "PreTrainedTokenizerFast",
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        model_max_length=max_length,
-        chat_template="{% for m in messages %}{{ m['content'] }}{% endfor %}",
-    )
-
-
-def _clip(projection: bool = False) -> object:
-    config = _new(
-        transformers,
-        "CLIPTextConfig",
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=16,
-        num_attention_heads=2,
-        num_hidden_layers=2,
-        max_position_embeddings=12,
-        projection_dim=16,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    return (
-        _new(transformers, "CLIPTextModelWithProjection", config) if projection else _new(transformers, "CLIPTextModel", config)
-    )
-
-
-def _t5(width: int = 16) -> object:
-    return _new(
-        transformers,
-        "T5EncoderModel",
-        _new(
-            transformers,
-            "T5Config",
-            vocab_size=VOCABULARY,
-            d_model=width,
-            d_kv=8,
-            d_ff=16,
-            num_layers=1,
-            num_heads=2,
-            pad_token_id=0,
-            eos_token_id=2,
-        ),
-    )
-
-
-def _vae(**changes: object) -> object:
-    settings: dict[str, object] = {
-        "block_out_channels": (8, 8),
-        "down_block_types": ("DownEncoderBlock2D",) * 2,
-        "up_block_types": ("UpDecoderBlock2D",) * 2,
-        "layers_per_block": 1,
-        "latent_channels": 4,
-        "norm_num_groups": 1,
-    }
-    return _new(diffusers, "AutoencoderKL", **{**settings, **changes})
-
-
-def _unet(in_channels: int = 4, channels: tuple[int, int] = (8, 16)) -> object:
-    return _new(
-        diffusers,
-        "UNet2DConditionModel",
-        sample_size=16,
-        in_channels=in_channels,
-        out_channels=4,
-        layers_per_block=1,
-        block_out_channels=channels,
-        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
-        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
-        cross_attention_dim=16,
-        attention_head_dim=8,
-        norm_num_groups=4,
-    )
 
 
 def _whole(pipeline: object) -> TinyPipeline:
@@ -138,16 +36,16 @@ def _whole(pipeline: object) -> TinyPipeline:
 
 
 def _stable_diffusion(kind: str, in_channels: int = 4, channels: tuple[int, int] = (8, 16)) -> TinyPipeline:
-    _seeded()
+    seeded()
     return _whole(
-        _new(
+        new(
             diffusers,
             kind,
-            vae=_vae(),
-            text_encoder=_clip(),
+            vae=vae(),
+            text_encoder=clip(),
             tokenizer=letters(),
-            unet=_unet(in_channels, channels),
-            scheduler=_new(
+            unet=unet(in_channels, channels),
+            scheduler=new(
                 diffusers,
                 "DDIMScheduler",
                 beta_schedule="scaled_linear",
@@ -175,18 +73,18 @@ def inpaint() -> TinyPipeline:
 
 
 def flux() -> TinyPipeline:
-    _seeded()
+    seeded()
     return _whole(
-        _new(
+        new(
             diffusers,
             "FluxPipeline",
-            scheduler=_new(diffusers, "FlowMatchEulerDiscreteScheduler"),
-            vae=_vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
-            text_encoder=_clip(),
+            scheduler=new(diffusers, "FlowMatchEulerDiscreteScheduler"),
+            vae=vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
+            text_encoder=clip(),
             tokenizer=letters(),
-            text_encoder_2=_t5(),
+            text_encoder_2=t5(),
             tokenizer_2=letters(512),
-            transformer=_new(
+            transformer=new(
                 diffusers,
                 "FluxTransformer2DModel",
                 patch_size=1,
@@ -205,20 +103,20 @@ def flux() -> TinyPipeline:
 
 
 def stable_diffusion_3() -> TinyPipeline:
-    _seeded()
+    seeded()
     return _whole(
-        _new(
+        new(
             diffusers,
             "StableDiffusion3Pipeline",
-            scheduler=_new(diffusers, "FlowMatchEulerDiscreteScheduler"),
-            vae=_vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
-            text_encoder=_clip(projection=True),
+            scheduler=new(diffusers, "FlowMatchEulerDiscreteScheduler"),
+            vae=vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
+            text_encoder=clip(projection=True),
             tokenizer=letters(),
-            text_encoder_2=_clip(projection=True),
+            text_encoder_2=clip(projection=True),
             tokenizer_2=letters(),
-            text_encoder_3=_t5(32),
+            text_encoder_3=t5(32),
             tokenizer_3=letters(256),
-            transformer=_new(
+            transformer=new(
                 diffusers,
                 "SD3Transformer2DModel",
                 sample_size=16,
@@ -237,7 +135,7 @@ def stable_diffusion_3() -> TinyPipeline:
 
 
 def qwen_image() -> TinyPipeline:
-    _seeded()
+    seeded()
     text = {
         "vocab_size": VOCABULARY,
         "hidden_size": 16,
@@ -252,11 +150,11 @@ def qwen_image() -> TinyPipeline:
     }
     vision = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 16}
     return _whole(
-        _new(
+        new(
             diffusers,
             "QwenImagePipeline",
-            scheduler=_new(diffusers, "FlowMatchEulerDiscreteScheduler"),
-            vae=_new(
+            scheduler=new(diffusers, "FlowMatchEulerDiscreteScheduler"),
+            vae=new(
                 diffusers,
                 "AutoencoderKLQwenImage",
                 base_dim=8,
@@ -267,13 +165,13 @@ def qwen_image() -> TinyPipeline:
                 latents_mean=[0.0] * 4,
                 latents_std=[1.0] * 4,
             ),
-            text_encoder=_new(
+            text_encoder=new(
                 transformers,
                 "Qwen2_5_VLForConditionalGeneration",
-                _new(transformers, "Qwen2_5_VLConfig", text_config=text, vision_config=vision),
+                new(transformers, "Qwen2_5_VLConfig", text_config=text, vision_config=vision),
             ),
             tokenizer=letters(1200, ends=False),
-            transformer=_new(
+            transformer=new(
                 diffusers,
                 "QwenImageTransformer2DModel",
                 patch_size=2,
@@ -290,17 +188,17 @@ def qwen_image() -> TinyPipeline:
 
 
 def z_image() -> TinyPipeline:
-    _seeded()
+    seeded()
     return _whole(
-        _new(
+        new(
             diffusers,
             "ZImagePipeline",
-            scheduler=_new(diffusers, "FlowMatchEulerDiscreteScheduler"),
-            vae=_vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
-            text_encoder=_new(
+            scheduler=new(diffusers, "FlowMatchEulerDiscreteScheduler"),
+            vae=vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.06, scaling_factor=1.5),
+            text_encoder=new(
                 transformers,
                 "Qwen3Model",
-                _new(
+                new(
                     transformers,
                     "Qwen3Config",
                     vocab_size=VOCABULARY,
@@ -316,7 +214,7 @@ def z_image() -> TinyPipeline:
                 ),
             ),
             tokenizer=letters(512, ends=False),
-            transformer=_new(
+            transformer=new(
                 diffusers,
                 "ZImageTransformer2DModel",
                 in_channels=4,
@@ -334,15 +232,15 @@ def z_image() -> TinyPipeline:
 
 
 def wan() -> TinyPipeline:
-    _seeded()
+    seeded()
     return _whole(
-        _new(
+        new(
             diffusers,
             "WanPipeline",
-            scheduler=_new(
+            scheduler=new(
                 diffusers, "UniPCMultistepScheduler", prediction_type="flow_prediction", use_flow_sigmas=True, flow_shift=3.0
             ),
-            vae=_new(
+            vae=new(
                 diffusers,
                 "AutoencoderKLWan",
                 base_dim=8,
@@ -353,24 +251,9 @@ def wan() -> TinyPipeline:
                 latents_mean=[0.0] * 4,
                 latents_std=[1.0] * 4,
             ),
-            text_encoder=_new(
-                transformers,
-                "UMT5EncoderModel",
-                _new(
-                    transformers,
-                    "UMT5Config",
-                    vocab_size=VOCABULARY,
-                    d_model=16,
-                    d_kv=8,
-                    d_ff=16,
-                    num_layers=1,
-                    num_heads=2,
-                    pad_token_id=0,
-                    eos_token_id=2,
-                ),
-            ),
+            text_encoder=t5(kind="UMT5"),
             tokenizer=letters(512),
-            transformer=_new(
+            transformer=new(
                 diffusers,
                 "WanTransformer3DModel",
                 patch_size=(1, 2, 2),
