@@ -1,7 +1,7 @@
 """The GENERATION engine: continuous batching of tensor-in, tensor-out models, one step at a time in a thread of its own."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -94,7 +94,7 @@ class GenerationEngine(ThreadedEngine[Listened]):
             service_class = request.submit.service_class
             if request.inputs:
                 oldest = request.inputs[0]
-                key = attempt(self._model.batch_key, seat.state, oldest.payload)
+                key = attempt(self._batch_key, seat, oldest.payload)
                 if isinstance(key, Exception):
                     self._give_up(seat, key)
                 else:
@@ -103,6 +103,12 @@ class GenerationEngine(ThreadedEngine[Listened]):
             elif (since := request.input_ended_at) is not None:
                 ready.append(Ready(seat, Flush.KEY, since, since, service_class, express=True))
         return ready
+
+    def _batch_key(self, seat: Listened, payload: Payload) -> Hashable:
+        """Raises what the model raises, and TypeError for a key that is none."""
+        key = self._model.batch_key(seat.state, payload)
+        hash(key)
+        return key
 
     async def _step(self, rows: list[Listened]) -> None:
         inputs = [seat.request.take() for seat in rows]

@@ -1,6 +1,7 @@
 """What a DIFFUSION engine runs inside its thread."""
 
 import logging
+import operator
 import time
 from collections.abc import Hashable, Sequence
 from traceback import clear_frames
@@ -9,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from engines.models import Produced
 from engines.models.diffusion import DiffusionModel, Job
 from engines.payloads import Payload
+from engines.worker.answers import Answer, answers
 from engines.worker.foreign import attempt
 
 log = logging.getLogger(__name__)
@@ -50,9 +52,7 @@ def begin_job(model: DiffusionModel[object, Job], state: object, payload: Payloa
     job = attempt(model.begin, state, payload)
     if isinstance(job, Exception):
         return job
-    standing = attempt(_standing, job)
-    if not isinstance(standing, Exception) and standing.calls_left == 0:
-        standing = RuntimeError("the job has begun without a call to come")
+    standing = attempt(_going_on, job)
     if isinstance(standing, Exception):
         abandon(model, [job])
         return standing
@@ -69,7 +69,7 @@ def advance(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Step:
 
 def update_job(model: DiffusionModel[object, Job], job: Job, payload: Payload) -> Standing | Exception:
     updated = attempt(model.update, job, payload)
-    return updated if isinstance(updated, Exception) else attempt(_standing, job)
+    return updated if isinstance(updated, Exception) else attempt(_going_on, job)
 
 
 def abandon(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> None:
@@ -80,18 +80,16 @@ def abandon(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> None:
             log.error("abandoning a job failed", exc_info=error)
 
 
-def _answers(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> Sequence[list[Produced] | Exception]:
+def _answers(model: DiffusionModel[object, Job], jobs: Sequence[Job]) -> list[Answer]:
     answer = attempt(model.advance, jobs)
     if isinstance(answer, Exception):
         # Its traceback would keep what the failed call had allocated, and so fail the jobs after it when that was all the memory.
         clear_frames(answer.__traceback__)
         return [_answers(model, [job])[0] for job in jobs] if len(jobs) > 1 else [answer]
-    if len(answer) != len(jobs):
-        return [RuntimeError(f"the model answered for {len(answer)} jobs of {len(jobs)}") for _ in jobs]
-    return answer
+    return answers(answer, len(jobs))
 
 
-def _settled(model: DiffusionModel[object, Job], job: Job, answer: list[Produced] | Exception) -> Outcome:
+def _settled(model: DiffusionModel[object, Job], job: Job, answer: Answer) -> Outcome:
     outcome = answer if isinstance(answer, Exception) else attempt(_advanced, job, answer)
     if isinstance(outcome, Exception):
         abandon(model, [job])
@@ -102,9 +100,18 @@ def _advanced(job: Job, produced: list[Produced]) -> Advanced:
     return Advanced(produced, _standing(job))
 
 
+def _going_on(job: Job) -> Standing:
+    """Of one that is not done. Raises as `_standing` does."""
+    standing = _standing(job)
+    if standing.calls_left == 0:
+        raise RuntimeError("the job is to go on without a call to come")
+    return standing
+
+
 def _standing(job: Job) -> Standing:
-    """Raises whatever the job raises, and RuntimeError for what cannot be."""
-    standing = Standing(job.key, job.rows, job.calls_left, job.step, job.steps)
+    """Raises whatever the job raises, TypeError for numbers that are not whole, and RuntimeError for what cannot be."""
+    numbers = (job.rows, job.calls_left, job.step, job.steps)
+    standing = Standing(job.key, *map(operator.index, numbers))
     hash(standing.key)
     if standing.calls_left < 0 or (standing.calls_left and standing.rows < 1):
         raise RuntimeError(

@@ -6,9 +6,10 @@ from typing import NamedTuple, TypeAlias
 
 from engines.models import GenerationModel, Produced
 from engines.payloads import Payload
+from engines.worker.answers import Answer, answers, outputs
 from engines.worker.foreign import attempt
 
-Outcome: TypeAlias = list[Produced] | Exception
+Outcome: TypeAlias = Answer
 
 
 class Step(NamedTuple):
@@ -33,20 +34,22 @@ def run_batch(model: GenerationModel[object], batch: list[tuple[object, Payload]
     if isinstance(answer, Exception) and len(batch) > 1:
         outcomes = [run_batch(model, [row]).outcomes[0] for row in batch]
     elif isinstance(answer, Exception):
-        outcomes: list[Outcome] = [answer]
-    elif len(answer) != len(batch):
-        outcomes = [RuntimeError(f"the model answered {len(answer)} rows for {len(batch)} inputs") for _ in batch]
+        outcomes: list[Answer] = [answer]
     else:
-        outcomes = list(answer)
+        outcomes = answers(answer, len(batch))
     return Step(outcomes, _ms_since(started))
 
 
 def flush_and_close(model: GenerationModel[object], state: object) -> Flushed:
     """`close` is called whatever `flush` does; its own failure counts too."""
     started = time.perf_counter()
-    flushed = attempt(model.flush, state)
+    flushed = attempt(_flushed, model, state)
     closed = attempt(model.close, state)
     return Flushed(closed if isinstance(closed, Exception) else flushed, _ms_since(started))
+
+
+def _flushed(model: GenerationModel[object], state: object) -> list[Produced]:
+    return outputs(model.flush(state))
 
 
 def _ms_since(started: float) -> float:

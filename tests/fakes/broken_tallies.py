@@ -4,7 +4,7 @@ import itertools
 import threading
 import time
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,7 +204,7 @@ class Uncounting(Tally):
 class Unsendable(Tally):
     def add(self, state: Sum, values: NDArray[np.float32]) -> Produced:
         produced = super().add(state, values)
-        payload = Payload(arrays=produced.payload.arrays, attributes={"of": cast(Any, object())})
+        payload = Payload(arrays=produced.payload.arrays, attributes={"of": 2**64})
         return Produced(payload, produced.pts, produced.units)
 
 
