@@ -196,9 +196,10 @@ class DiffusionEngine(ThreadedEngine[Customer]):
         seats = tuple(self._scheduled[member] for member in run)
         jobs = [seat.work.job for seat in seats if seat.work is not None]
         self._running = run
+        began = self._clock()
         step = await self._call(seats, advance, self._model, jobs)
         self._running = ()
-        self._scheduler.ran(run, step.run_ms / 1000)
+        self._scheduler.ran(run, self._clock() - began)
         self._counters.step(sum(member.rows for member in run), step.run_ms)
         now = self._clock()
         for seat, outcome in zip(seats, step.outcomes, strict=True):

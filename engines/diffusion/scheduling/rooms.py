@@ -32,3 +32,7 @@ class Rooms:
     def done(self, service_class: str) -> None:
         if service_class in self._parts:
             self._parts[service_class] = min(1.0, self._parts[service_class] + DONE)
+
+    def idle(self) -> None:
+        """Nothing is left to do: this is no overload, whatever was late."""
+        self._parts = dict.fromkeys(self._parts, 1.0)

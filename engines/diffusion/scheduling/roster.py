@@ -64,6 +64,8 @@ class Roster:
         self._promised.pop(member, None)
         if member.begun and member.calls_left <= 1:
             self.rooms.done(member.service_class)
+        if not self._waits_since:
+            self.rooms.idle()
 
     def groups(self, now: float) -> tuple[list[Shed], list[Group]]:
         """Who is too late is out. The others by key, both the groups and who is in them in order."""
@@ -137,7 +139,7 @@ class Roster:
 
     def _work_s(self, member: Member) -> float:
         """The engine's time that it needs at the best, in a full batch."""
-        return member.calls_left * member.rows * self.costs.curve(member.key).surely(self.limit) / self.limit
+        return member.calls_left * member.rows * self.costs.curve(member.key).usually(self.limit) / self.limit
 
 
 def _first(group: Group) -> Rank:

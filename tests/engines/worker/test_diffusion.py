@@ -82,6 +82,17 @@ async def test_jobs_at_different_steps_share_calls_and_join_at_the_next(bench: B
     assert [sorted(call) for call in bench.stepper.calls] == [["a"], ["a", "b", "c"], ["a", "b", "c"]]
 
 
+async def test_a_scheduler_learns_what_a_call_takes_with_the_way_to_the_thread_and_back(bench: Bench) -> None:
+    bench.stepper.hold()
+    gateway = await bench.gateway()
+    order(gateway, "r", steps=1)
+    await bench.stepper.call_begins()
+    bench.ahead_s += 5
+    bench.stepper.release()
+    await ends(gateway, "r")
+    assert 5 <= bench.first_come.ran_s[0] < 10
+
+
 async def test_rows_and_keys_part_calls(bench: Bench) -> None:
     bench.first_come.most_rows = 4
     gateway = await bench.gateway()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.diffusion.scheduling.costs import KEYS, PROBE_AFTER, CostModel, Curve, Prior
+from engines.diffusion.scheduling.costs import KEYS, PROBE_AFTER, TRUSTED, CostModel, Curve, Prior
 
 PRIOR = Prior(fixed_s=0.004, row_s=0.001)
 
@@ -42,8 +42,26 @@ def test_after_one_size_the_prior_gives_the_form() -> None:
 
 
 def test_sure_is_only_what_was_measured() -> None:
-    sure = learnt((2, 0.020)).surely
-    assert [sure(rows) for rows in (1, 2, 8)] == pytest.approx([0.0095, 0.019, 0.019])
+    curve = learnt(*[(2, 0.020)] * TRUSTED)
+    for sure in (curve.surely, curve.usually):
+        assert [sure(rows) for rows in (1, 2, 8)] == pytest.approx([0.010, 0.020, 0.020])
+
+
+def test_nothing_is_sure_after_the_first_calls() -> None:
+    curve = learnt(*[(2, 0.020)] * (TRUSTED - 1))
+    assert (curve.surely(2), curve.usually(2)) == (0, 0)
+    assert curve.of(2) == 0.020
+
+
+def test_what_was_done_in_so_long_can_be_done_in_so_long() -> None:
+    curve = learnt(*[(1, 0.010), (1, 0.020)] * 10, (1, 0.020))
+    assert curve.surely(1) == pytest.approx(0.010, rel=0.1)
+    assert curve.usually(1) == pytest.approx(0.015, rel=0.03)
+
+
+def test_a_size_that_was_slow_at_its_only_call_is_sure_to_cost_no_more_than_a_greater_one() -> None:
+    curve = learnt((1, 0.200), *[(8, 0.020)] * TRUSTED)
+    assert curve.surely(1) <= 0.020
 
 
 def test_fewer_rows_are_never_expected_below_their_part() -> None:
@@ -78,7 +96,7 @@ def test_noise_makes_no_size_seem_cheaper_or_dearer() -> None:
 
 
 def test_a_cost_that_only_rejects_is_believed_less_each_time_until_it_is_measured_again() -> None:
-    curve = learnt((1, 1.0))
+    curve = learnt(*[(1, 1.0)] * TRUSTED)
     for _ in range(50):
         curve.doubt()
     assert curve.surely(1) < 0.01
@@ -103,7 +121,8 @@ def test_a_batch_that_did_not_pay_is_tried_again_now_and_then() -> None:
 def test_only_so_many_keys_are_kept_and_those_that_run_stay() -> None:
     model = CostModel(PRIOR)
     for number in range(2 * KEYS):
-        model.observe(number, 1, 0.5)
+        for _ in range(TRUSTED):
+            model.observe(number, 1, 0.5)
         model.observe("always", 1, 0.5)
     assert model.curve(0).surely(1) == 0
     assert model.curve("always").surely(1) > 0
@@ -123,4 +142,4 @@ def test_more_rows_never_cost_less(measured: list[tuple[int, float]]) -> None:
     costs = [curve.of(rows) for rows in range(1, 33)]
     assert all(cost > 0 for cost in costs)
     assert all(fewer <= more * (1 + 1e-9) for fewer, more in pairwise(costs))
-    assert all(curve.surely(rows) <= curve.of(rows) for rows in range(1, 33))
+    assert all(curve.surely(rows) <= curve.usually(rows) <= curve.of(rows) * (1 + 1e-9) for rows in range(1, 33))
