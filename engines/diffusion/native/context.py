@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from engines.diffusion.native.parts import check_kept, own_copy
+from engines.diffusion.native.parts import blank_of, own_copy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +26,7 @@ class RollingContext:
         """Raises ValueError."""
         if length < 1:
             raise ValueError(f"length: expected 1 or more, got {length}")
-        blank = torch.zeros(shape, dtype=dtype, device=device)
-        check_kept(blank)
-        return cls(length, blank)
+        return cls(length, blank_of(shape, dtype, device))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from engines.diffusion.native.parts import check_kept, own_copy
+from engines.diffusion.native.parts import blank_of, own_copy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +32,7 @@ class KeyValues:
         """Raises ValueError."""
         if page < 1 or window < 0:
             raise ValueError(f"expected page ≥ 1 and window ≥ 0, got page={page}, window={window}")
-        blank = torch.zeros(shape, dtype=dtype, device=device)
-        check_kept(blank)
-        return cls(page, window, blank)
+        return cls(page, window, blank_of(shape, dtype, device))
 
     @property
     def shape(self) -> tuple[int, ...]:

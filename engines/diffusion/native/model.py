@@ -144,9 +144,11 @@ class NativeModel(Generic[Content, Cond]):
         if not bool(torch.isfinite(x).all()):
             return RuntimeError("the network's values are not all finite")
         try:
-            return self._network.finish(job.session.content, job.cond, x)
+            produced, content = self._network.finish(job.session.content, job.cond, x)
         except InvalidInput as refused:
             return refused
+        self._sessions.check(job.session, content)
+        return Finished(produced, content)
 
     def _settled(self, job: NativeJob[Content, Cond], moved: _Moved[Content]) -> list[Produced] | Exception:
         job.place = moved.place

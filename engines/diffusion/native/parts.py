@@ -39,14 +39,18 @@ class Part(Protocol):
 
 def own_copy(values: Tensor, like: Tensor) -> Tensor:
     """In memory of its own, of the type and on the device of `like`: of what it was copied from nothing is kept, and it takes up
-    just its own bytes."""
-    return values.detach().to(like.device, like.dtype, copy=True, memory_format=torch.contiguous_format)
+    just its own bytes. Never a tensor of inference mode, of which nobody could tell whether it was written."""
+    with torch.inference_mode(mode=False):
+        return values.detach().to(like.device, like.dtype, copy=True, memory_format=torch.contiguous_format).data
 
 
-def check_kept(like: Tensor) -> None:
-    """Raises ValueError: a snapshot has float32 alone, which holds the narrower types exactly."""
-    if not like.is_floating_point() or like.element_size() > 4:
-        raise ValueError(f"dtype: expected float32 or a narrower floating type, got {like.dtype}")
+def blank_of(shape: tuple[int, ...], dtype: torch.dtype, device: str) -> Tensor:
+    """Zeros, to be kept. Raises ValueError for a type that a snapshot cannot hold."""
+    with torch.inference_mode(mode=False):
+        blank = torch.zeros(shape, dtype=dtype, device=device)
+    if not blank.is_floating_point() or blank.element_size() > 4:  # a snapshot has float32 alone, which holds the narrower types
+        raise ValueError(f"dtype: expected float32 or a narrower floating type, got {dtype}")
+    return blank
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:

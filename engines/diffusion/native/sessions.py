@@ -60,8 +60,18 @@ class Sessions(Generic[Content]):
 
     def fork(self, session: Session[Content], wanted: Denoising) -> Session[Content]:
         """One that goes on where this one is, as it would for the same `wanted`, and that shares its memory until one of them
-        changes. A fork that nobody goes on with is a place to come back to."""
+        changes. A fork that nobody goes on with is a place to come back to. Raises KeyError for one that is not open."""
+        self._check_open(session)
         return self._opened(Session(wanted, session.content, session.jobs))
+
+    def check(self, session: Session[Content], content: Content) -> None:
+        """Whether the session could hold this. Raises KeyError when it is not open, and TypeError for what is no content."""
+        self._check_open(session)
+        if type(content) is not type(self._empty):
+            raise TypeError(f"content: expected {type(self._empty).__name__}, got {type(content).__name__}")
+        for name, part in _parts(self._empty).items():
+            if type(got := _parts(content)[name]) is not type(part):
+                raise TypeError(f"content.{name}: expected {type(part).__name__}, got {type(got).__name__}")
 
     def keep(self, session: Session[Content], content: Content) -> None:
         """A job went well, and this is what the session holds from now on. Raises NoRoom, and Written when the model has written
@@ -72,11 +82,14 @@ class Sessions(Generic[Content]):
         session.jobs += 1
 
     def reset(self, session: Session[Content]) -> None:
+        """Raises KeyError for one that is not open."""
+        self._check_open(session)
         self._replace(session, self._empty)
         session.jobs = 0
 
     def close(self, session: Session[Content]) -> None:
         """Raises KeyError for one that is not open."""
+        self._check_open(session)
         self._open.remove(session)
         self._budget.exchange(_tensors(session.content).values(), ())
 
@@ -93,6 +106,10 @@ class Sessions(Generic[Content]):
         parts = {name: _restored(known, name, part) for name, part in _parts(self._empty).items()}
         content = msgspec.structs.replace(self._empty, **parts)
         return self._opened(Session(wanted, content, known.count("jobs")))
+
+    def _check_open(self, session: Session[Content]) -> None:
+        if session not in self._open:
+            raise KeyError("session: expected an open one, got one that is closed")
 
     def _opened(self, session: Session[Content]) -> Session[Content]:
         self._budget.exchange((), _tensors(session.content).values())

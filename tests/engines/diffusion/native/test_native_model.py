@@ -3,56 +3,23 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from engines.diffusion.native import Finished
 from engines.diffusion.native.levels import Parametrisation
-from engines.diffusion.native.model import NativeJob, NativeModel
-from engines.diffusion.native.sessions import Session
-from engines.models import InvalidInput, NoRoom, Produced
+from engines.diffusion.native.model import NativeModel
+from engines.models import InvalidInput, NoRoom
 from engines.models.options import NativeOptions
 from engines.parameters import Denoising
 from engines.payloads import Array, Payload
 from fakes.listed import listed
-from fakes.tiny_world import FRAME, Asked, Hoarder, Seen, TinyWorld, TinyWorldModel, acting, frame
-
-Model: TypeAlias = NativeModel[Seen, Asked]
-Job: TypeAlias = NativeJob[Seen, Asked]
-
-
-def world(takes: Parametrisation = "flow", **options: object) -> tuple[TinyWorld, Model]:
-    network = TinyWorld(takes)
-    return network, NativeModel(network, msgspec.convert(options, NativeOptions))
-
-
-def finished(model: Model, jobs: Sequence[Job]) -> list[list[Produced]]:
-    """All of them called together as long as they have calls left, by their keys."""
-    answers: dict[int, list[Produced]] = {}
-    while going := [job for job in jobs if job.calls_left]:
-        together = [job for job in going if job.key == going[0].key]
-        for job, outcome in zip(together, model.advance(together), strict=True):
-            if isinstance(outcome, Exception):
-                raise outcome
-            if not job.calls_left:
-                answers[id(job)] = outcome
-    return [answers[id(job)] for job in jobs]
-
-
-def shown(model: Model, state: Session[Seen], payload: Payload) -> NDArray[np.float32]:
-    return frame(finished(model, [model.begin(state, payload)])[0])
-
-
-def rollout(model: Model, state: Session[Seen], actions: Sequence[int]) -> list[bytes]:
-    return [shown(model, state, acting(action)).tobytes() for action in actions]
+from fakes.rollouts import Job, finished, rollout, shown, world
+from fakes.tiny_world import FRAME, Hoarder, TinyWorld, TinyWorldModel, acting, frame
 
 
 @pytest.mark.parametrize("takes", ["flow", "edm"])
@@ -239,80 +206,6 @@ def test_the_budget_refuses_what_does_not_fit_and_the_others_go_on() -> None:
     assert model.state_bytes <= 1 << 20
     model.close(first)
     assert finished(model, [model.begin(other, acting(0))]) == [[]]
-
-
-def test_a_network_that_writes_into_what_sessions_share_is_found_out() -> None:
-    network, model = world()
-    state = model.open(Denoising())
-    rollout(model, state, [0])
-    fork, honest = model.fork(state, Denoising()), network.finish
-
-    def careless(content: Seen, cond: Asked, x: Tensor) -> Finished[Seen]:
-        content.frames.items[-1].view(-1)[0] += 1
-        return honest(content, cond, x)
-
-    network.finish = careless
-    job = model.begin(state, acting(1, steps=1))
-    (outcome,) = model.advance([job])
-    assert str(outcome) == "the model has written into its session's content: it must make new parts instead"
-    network.finish = honest
-    assert isinstance(model.advance([model.begin(fork, acting(1, steps=1))])[0], Exception)  # it holds the same frame
-    assert len(rollout(model, model.open(Denoising()), [0, 1])) == 2
-
-
-def test_values_that_are_not_finite_end_their_own_job_and_are_not_kept() -> None:
-    network, model = world(pad_to=2)
-    good = shown(model, model.open(Denoising(seed=1, steps=1)), acting(0))
-    honest = network.denoise
-
-    def broken(x: Tensor, t: Tensor, cond: Sequence[Asked], contents: Sequence[Seen]) -> Tensor:
-        clean = honest(x, t, cond, contents)
-        clean[1] = float("nan")
-        return clean
-
-    network.denoise = broken
-    states = [model.open(Denoising(seed=1, steps=1)), model.open(Denoising(seed=2, steps=1))]
-    before = model.snapshot(states[1])
-    answers = model.advance([model.begin(state, acting(0)) for state in states])
-    assert isinstance(answers[0], list)
-    assert frame(answers[0]).tobytes() == good.tobytes()
-    assert str(answers[1]) == "the network's values are not all finite"
-    assert model.snapshot(states[1]) == before
-
-
-def test_a_call_that_raises_leaves_every_job_as_it_was() -> None:
-    network, model = world(pad_to=2)
-    alone = [shown(model, model.open(Denoising(seed=seed)), acting(0)) for seed in (1, 2)]
-    jobs = [model.begin(model.open(Denoising(seed=seed)), acting(0)) for seed in (1, 2)]
-    model.advance(jobs)
-    honest = network.denoise
-    network.denoise = lambda x, t, cond, contents: x[:1]
-    with pytest.raises(
-        RuntimeError, match=r"denoise: expected clean values as torch.float32 of shape \(2, 2, 4, 4\) on cpu, got"
-    ):
-        model.advance(jobs)
-    network.denoise = honest
-    assert [frame(produced).tobytes() for produced in finished(model, jobs)] == [each.tobytes() for each in alone]
-
-
-def test_an_end_that_raises_leaves_every_job_as_it_was() -> None:
-    network, model = world(pad_to=2)
-    alone = shown(model, model.open(Denoising(seed=1)), acting(0))
-    jobs = [model.begin(model.open(Denoising(seed=1)), acting(action)) for action in (0, 1)]
-    model.advance(jobs)
-    model.advance(jobs)
-    honest = network.finish
-
-    def clumsy(content: Seen, cond: Asked, x: Tensor) -> Finished[Seen]:
-        if torch.equal(cond.action, jobs[1].cond.action):
-            raise RuntimeError("clumsy")
-        return honest(content, cond, x)
-
-    network.finish = clumsy
-    with pytest.raises(RuntimeError, match="clumsy"):
-        model.advance(jobs)
-    assert [(job.calls_left, job.session.jobs) for job in jobs] == [(1, 0)] * 2
-    assert frame(finished(model, jobs[:1])[0]).tobytes() == alone.tobytes()
 
 
 def test_frames_of_other_shapes_share_no_call() -> None:

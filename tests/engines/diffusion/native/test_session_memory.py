@@ -184,12 +184,20 @@ def test_a_thousand_sessions_and_forks_leave_nothing() -> None:
     assert (kept.nbytes, len(kept), _tensors()) == (BLANK_BYTES, 0, before)
 
 
-def test_closing_twice_is_an_error() -> None:
+def test_what_is_closed_stays_closed_and_is_counted_no_more() -> None:
     kept = sessions()
     one = kept.open(Denoising())
+    kept.keep(one, grown(one.content, 1))
     kept.close(one)
-    with pytest.raises(KeyError):
-        kept.close(one)
+    for act in (
+        lambda: kept.close(one),
+        lambda: kept.reset(one),
+        lambda: kept.fork(one, Denoising()),
+        lambda: kept.check(one, one.content),
+    ):
+        with pytest.raises(KeyError, match="expected an open one"):
+            act()
+    assert (kept.nbytes, len(kept)) == (BLANK_BYTES, 0)
 
 
 def _tensors() -> int:
