@@ -243,7 +243,7 @@ def wan() -> TinyPipeline:
             vae=new(
                 diffusers,
                 "AutoencoderKLWan",
-                base_dim=8,
+                base_dim=2,
                 z_dim=4,
                 dim_mult=[1, 1, 1, 1],
                 num_res_blocks=1,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from engines.conformance.diffusion_bench import DiffusionBench
@@ -9,9 +10,12 @@ from engines.conformance.samples import GenerationSamples, samples_of
 from engines.conformance.suite import DIFFUSION_CHECKS, Check, run
 from engines.models.diffusion import DiffusionModel
 from engines.models.registry import DIFFUSION
+from engines.parameters import Picture
 from engines.worker.loading import load_diffusion_model
 from engines.worker.spec import StageSpec
 from fakes import tiny_pipelines
+
+SMALL = Picture(width=32, height=32, steps=3)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +27,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> DiffusionBench:
     def load() -> DiffusionModel[Any, Any]:
         return load_diffusion_model(StageSpec("painter", "diffusers", str(folder)))
 
-    return DiffusionBench(load, samples)
+    small = msgspec.structs.replace(samples, parameters=SMALL, reseeded=msgspec.structs.replace(SMALL, seed=1))
+    return DiffusionBench(load, small)
 
 
 @pytest.mark.parametrize("check", DIFFUSION_CHECKS, ids=lambda check: check.__name__)

@@ -18,16 +18,19 @@ MIXED = (
     Request("a house", steps=5, seed=3, guidance=1.0, joins_after=3),
     Request("a tree", steps=2, seed=4, guidance=3.0, joins_after=4),
 )
+QUICK = ("stable_diffusion", "flux", "wan")
+"""A UNet, a flow and a film."""
+EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in BY_NAME]
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", EACH)
 def test_a_job_alone_gives_what_the_library_gives(name: str):
     pipeline = known(name)
     wanted = MIXED[0].by_the_library_alone(BY_NAME[name], pipeline)
     np.testing.assert_allclose(alone(pipeline, MIXED[0].begin(pipeline)), wanted, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", EACH)
 def test_jobs_of_all_kinds_share_forwards_and_give_what_the_library_gives_each(name: str):
     pipeline = known(name)
     got = together(pipeline, MIXED)
@@ -36,7 +39,7 @@ def test_jobs_of_all_kinds_share_forwards_and_give_what_the_library_gives_each(n
     assert got.forwards < 0.75 * got.calls
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", EACH)
 def test_every_network_is_shared(name: str):
     assert {site for site, traits in known(name).known.traits.items() if traits.single} == set()
 
@@ -60,7 +63,7 @@ def test_a_network_whose_rows_are_not_independent_is_called_for_one_at_a_time(ca
 
 
 def test_a_job_that_is_dropped_leaves_nothing_and_costs_no_other():
-    pipeline = known("wan")
+    pipeline = known("flux")
     stays = MIXED[0].begin(pipeline)
     for calls in range(6):
         leaves = MIXED[1].begin(pipeline)
@@ -72,11 +75,11 @@ def test_a_job_that_is_dropped_leaves_nothing_and_costs_no_other():
         del leaves
         gc.collect()
         assert gone() is None
-    np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(BY_NAME["wan"], pipeline), atol=TOLERANCE)
+    np.testing.assert_allclose(alone(pipeline, stays), MIXED[0].by_the_library_alone(BY_NAME["flux"], pipeline), atol=TOLERANCE)
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("name", ["qwen_image", "z_image"])
+@pytest.mark.parametrize("name", [pytest.param("qwen_image", marks=pytest.mark.full), "z_image"])
 def test_prompts_of_unequal_length_share_every_step(name: str):
     pipeline = known(name)
     requests = [Request("a cat", 4, 0, 4.0), Request("a dog on a boat in a storm", 4, 1, 4.0)]
