@@ -96,6 +96,6 @@ async def test_nobody_is_let_in_beyond_what_there_is(tmp_path: Path, seed: int) 
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 async def test_nobody_is_let_in_beyond_what_there_is_for_a_long_time(tmp_path: Path, seed: int) -> None:
-    await lives_through(tmp_path, seed, nodes=32, seats=24, steps=6000, flushes=8)
+    await lives_through(tmp_path, seed, nodes=32, seats=24, steps=3000, flushes=4)

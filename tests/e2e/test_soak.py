@@ -14,7 +14,7 @@ from e2e.observing import settle
 pytestmark = [pytest.mark.full, pytest.mark.real_models, pytest.mark.timeout(900)]
 
 LONG = "Tell me a long story about a ship and its crew."
-INTERRUPTIONS = 30
+INTERRUPTIONS = 15
 LISTENING_MINUTES = 60
 PIECE_BYTES = recordings.RATE // 5 * 2
 """200 ms."""

@@ -294,7 +294,7 @@ async def test_callers_of_a_worker_that_held_three_gigabytes_hear_of_its_end_bef
 async def test_a_gateway_whose_workers_have_nothing_to_do_sleeps(launched: Launch) -> None:
     async with launched() as runtime:
         await runtime.ready.wait()
-        woken, seconds = wakes(), 30
+        woken, seconds = wakes(), 10
         await asyncio.sleep(seconds)
         assert (wakes() - woken) / seconds < 2
 

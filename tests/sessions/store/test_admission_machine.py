@@ -274,9 +274,9 @@ async def test_the_functions_decide_as_the_model_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 async def test_the_functions_decide_as_the_model_does_for_long(tmp_path: Path) -> None:
-    await drive(tmp_path, examples=1500, steps=120)
+    await drive(tmp_path, examples=400, steps=120)
 
 
 async def drive(folder: Path, examples: int, steps: int) -> None:

@@ -206,4 +206,4 @@ def test_functions_and_model_answer_the_same(place: Place):
 @pytest.mark.full
 @pytest.mark.timeout(900)
 def test_functions_and_model_answer_the_same_for_long(place: Place):
-    compare(place, examples=800, steps=60)
+    compare(place, examples=400, steps=60)
