@@ -9,7 +9,7 @@ import torch
 from engines.diffusion.pipelines.answers import Answered
 from engines.diffusion.pipelines.calls import Call
 from engines.diffusion.pipelines.foretold import foretold
-from engines.diffusion.pipelines.run import Pipeline, Run
+from engines.diffusion.pipelines.run import Pipeline, Run, Stepped
 from engines.diffusion.pipelines.traits import Known
 
 ALL_TURNS = sys.maxsize
@@ -39,11 +39,11 @@ class PipelineJob:
     _main: Run = field(init=False)
     _beside: Run | None = None
     _shown: int = 0
-    _seeded: torch.Tensor = field(init=False)
+    _began_with: torch.Tensor = field(init=False)
     _done: bool = False
 
     def __post_init__(self) -> None:
-        self._seeded = self.generator.get_state()
+        self._began_with = self.generator.get_state()
         self._main = self._started(self._run(), {**self.arguments, "generator": self.generator})
 
     @property
@@ -97,13 +97,16 @@ class PipelineJob:
 
     def change(self, changes: Mapping[str, object]) -> None:
         """Go on from the last step with other arguments. Raises what the pipeline raises; the job is then as it was."""
-        arguments = {**self.arguments, **changes}
-        if self._main.stepped_to is None:
-            fresh = self._started(self._run(), {**arguments, "generator": self._generator(self._seeded)})
+        arguments, main = {**self.arguments, **changes}, self._main
+        if main.stepped_to is not None:
+            self._began_with = self.generator.get_state()
+        left, generator = main.stepped_to or main.resumes, self._generator(self._began_with)
+        if left is None:
+            fresh = self._started(self._run(), {**arguments, "generator": generator})
         else:
-            fresh = self._resumed(arguments, self._main.stepped_to.latents, self._main.step)
-        self._main.drop()
-        self._main, self.arguments = fresh, arguments
+            fresh = self._resumed(left, arguments, left.latents, main.step, generator)
+        main.drop()
+        self._main, self.arguments, self.generator = fresh, arguments, generator
         self.answers.forget_steps()
 
     def drop(self) -> None:
@@ -119,12 +122,14 @@ class PipelineJob:
             return
         if self._main.step * (self.previews + 1) >= self._steps * (self._shown + 1) and self._main.step < self._steps:
             self._shown += 1
-            self._beside = self._resumed(self.arguments, foretold(left), ALL_TURNS)
+            generator = self._generator(self.generator.get_state())
+            self._beside = self._resumed(left, self.arguments, foretold(left), ALL_TURNS, generator)
 
-    def _resumed(self, arguments: Mapping[str, object], latents: torch.Tensor, skip: int) -> Run:
+    def _resumed(
+        self, left: Stepped, arguments: Mapping[str, object], latents: torch.Tensor, skip: int, generator: torch.Generator
+    ) -> Run:
         run = self._run()
-        run.skip, run.resumes, run.latents = skip, self._main.stepped_to, latents
-        generator = self._generator(self.generator.get_state())
+        run.skip, run.resumes, run.latents = skip, left, latents
         return self._started(run, {**arguments, "generator": generator})
 
     def _run(self) -> Run:

@@ -198,6 +198,20 @@ def test_a_new_prompt_takes_effect_and_costs_no_step(painter: DiffusersPipeline)
     np.testing.assert_array_equal(pixels(to_the_end(painter, early)[-1]), second)
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # diffusers
+@pytest.mark.parametrize("sampler", ["", "ddpm", "euler_ancestral"])
+def test_updates_that_change_nothing_change_nothing_however_many(painter: DiffusersPipeline, sampler: str):
+    wanted = Picture(width=32, height=32, steps=6, sampler=sampler)
+    job = painter.begin(painter.open(wanted), CAT)
+    for _ in range(6):  # the prompt, and five steps
+        painter.advance([job])
+        before = job.step
+        for _ in range(2):
+            painter.update(job, CAT)
+        assert job.step == before
+    np.testing.assert_array_equal(pixels(to_the_end(painter, job)[-1]), painted(painter, wanted))
+
+
 @pytest.mark.parametrize("payload", [Payload(), Payload("a" * 8_001), Payload("a", {"image": upload((32, 32, 3))})])
 def test_a_refused_update_leaves_the_job_as_it_was(painter: DiffusersPipeline, payload: Payload):
     job = painter.begin(painter.open(SMALL), CAT)
