@@ -36,8 +36,9 @@ class NativeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     `steps`, `sampler` and `shift` (of the flow sampler's times, towards noise when more than 1) are the defaults of requests; the
     solver `heun` asks the network twice a step. `pad_to` more than 0: every forward has so many rows, and so a request's output
-    is the same to the last bit whatever else runs beside it. `state_mb`: memory for the states of all sessions together; what
-    does not fit is refused.
+    is the same to the last bit whatever else runs beside it (a network that gives a row other
+    values at another place, as warming up finds out, gets one row a forward). `state_mb`: memory for the states of all sessions
+    together; what does not fit is refused.
     """
 
     steps: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None

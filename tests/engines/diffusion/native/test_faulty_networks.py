@@ -123,3 +123,18 @@ def test_a_network_in_inference_mode_may_make_content() -> None:
         setattr(network, name, torch.inference_mode()(getattr(network, name)))
     again = NativeModel(network, NativeOptions())
     assert rollout(again, again.open(Denoising()), [0, 1, 2]) == expected
+
+
+def test_a_network_that_tells_places_apart_gets_one_row_a_forward(caplog: pytest.LogCaptureFixture) -> None:
+    """As some kernels do, in the last bits."""
+    network, model = world(pad_to=4)
+    model.warm_up()
+    assert network.batches[-1] == 4, "it does not, so far"
+    honest = network.denoise
+    network.denoise = lambda x, t, cond, contents: honest(x, t, cond, contents) + torch.arange(len(x)).reshape(-1, 1, 1, 1) * 1e-6
+    model.warm_up()
+    assert "depend on its place" in caplog.text
+    alone = [shown(model, model.open(Denoising(seed=seed)), acting(seed)).tobytes() for seed in range(3)]
+    jobs = [model.begin(model.open(Denoising(seed=seed)), acting(seed)) for seed in range(3)]
+    assert [frame(produced).tobytes() for produced in finished(model, jobs)] == alone
+    assert network.batches[-3:] == [1, 1, 1]
