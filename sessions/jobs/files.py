@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import secrets
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,30 +25,27 @@ class NoRoom(Exception):
 
 
 class JobFile:
-    """One that is being written: to `path`, and no more than `room_bytes`, which is asked for when it is opened."""
+    """One that is being written: to `path`, as far as there is room for it by `room_bytes` at each write. Of those who share
+    `writing` one writes at a time, so that together they take no more than there is."""
 
-    def __init__(self, path: Path, room_bytes: Callable[[], int]) -> None:
+    def __init__(self, path: Path, room_bytes: Callable[[], int], writing: threading.Lock) -> None:
         self.size_bytes = 0
         self._path = path
-        self._ask_room_bytes = room_bytes
-        self._room_bytes = 0
+        self._room_bytes = room_bytes
+        self._writing = writing
         self._file: BinaryIO | None = None
 
     def open(self) -> None:
         """Not on the loop. Raises NoRoom and OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._room_bytes = self._ask_room_bytes()
-        if self._room_bytes <= 0:
+        if self._room_bytes() <= 0:
             raise NoRoom
         self._file = open(self._path, "xb", opener=_private)  # noqa: SIM115 (`finish` and `discard` close it)
 
     async def write(self, data: bytes | memoryview) -> None:
         """Raises NoRoom and OSError."""
-        size = memoryview(data).nbytes
-        if self.size_bytes + size > self._room_bytes:
-            raise NoRoom
-        await to_its_end(lambda: self._opened.write(data))
-        self.size_bytes += size
+        await to_its_end(lambda: self._append(data))
+        self.size_bytes += memoryview(data).nbytes
 
     async def finish(self) -> str:
         """From now on it is there, under this name. Raises OSError."""
@@ -63,6 +61,13 @@ class JobFile:
     def _opened(self) -> BinaryIO:
         assert self._file is not None, "a file is written after it has been opened"
         return self._file
+
+    def _append(self, data: bytes | memoryview) -> None:
+        with self._writing:
+            if memoryview(data).nbytes > self._room_bytes():
+                raise NoRoom
+            self._opened.write(data)
+            self._opened.flush()
 
     def _finish(self) -> str:
         self._opened.flush()
@@ -81,6 +86,7 @@ class JobFiles:
         self._directory = directory
         self._own = directory / host
         self._most_bytes = most_bytes
+        self._writing = threading.Lock()
 
     async def is_full(self) -> bool:
         return await asyncio.to_thread(self._used_bytes) >= self._most_bytes
@@ -89,7 +95,7 @@ class JobFiles:
     async def writing(self, job_id: str) -> AsyncGenerator[JobFile]:
         """What is not finished in the block is gone after it. Raises NoRoom and OSError."""
         name = f"{job_id}.{secrets.token_hex(16)}{SUFFIX}{UNFINISHED}"
-        file = JobFile(self._own / name, lambda: self._most_bytes - self._used_bytes())
+        file = JobFile(self._own / name, self._room_bytes, self._writing)
         try:
             await to_its_end(file.open)
             yield file
@@ -119,6 +125,9 @@ class JobFiles:
         if over:
             await asyncio.to_thread(self._delete, over)
         return len(over)
+
+    def _room_bytes(self) -> int:
+        return self._most_bytes - self._used_bytes()
 
     def _used_bytes(self) -> int:
         try:

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import msgspec
 
@@ -63,6 +63,7 @@ class Jobs:
         self.files = JobFiles(settings.place(), node.identity.host, settings.most_bytes)
         labour = Labour(admission, graph, self.files, settings.at_once, node.identity.host, sleep)
         self._workshop = Workshop(store, node, billing, self.files, labour, ended, sleep)
+        self._coming_bytes = 0
         node.on_order(self._heed)
 
     @asynccontextmanager
@@ -77,12 +78,11 @@ class Jobs:
 
     async def create(self, principal: Principal, wish: FilmWish, uploads: Mapping[str, bytes]) -> JobSeen:
         """Raises NoMoreJobs and StoreDown."""
-        if self._workshop.upload_bytes + sum(map(len, uploads.values())) > HELD_BYTES:
-            raise NoMoreJobs("too many pictures wait for their turn; try again later")
-        if await self.files.is_full():
-            raise NoMoreJobs("there is no room for another video; try again later")
-        seen = await self._posted(principal, wish)
-        self._workshop.begin(Work(job_id=seen.job_id, principal=principal, wish=wish, uploads=uploads))
+        with self._coming(sum(map(len, uploads.values()))):
+            if await self.files.is_full():
+                raise NoMoreJobs("there is no room for another video; try again later")
+            seen = await self._posted(principal, wish)
+            self._workshop.begin(Work(job_id=seen.job_id, principal=principal, wish=wish, uploads=uploads))
         return seen
 
     async def look(self, tenant: str, job_id: str) -> JobSeen | None:
@@ -113,6 +113,17 @@ class Jobs:
     def _heed(self, order: Order) -> None:
         if order.verb == FORGET:
             self._workshop.forget_soon(order.session_id)
+
+    @contextmanager
+    def _coming(self, upload_bytes: int) -> Generator[None]:
+        """Uploads of a job that is being posted: until it has begun. Raises NoMoreJobs."""
+        if self._workshop.upload_bytes + self._coming_bytes + upload_bytes > HELD_BYTES:
+            raise NoMoreJobs("too many pictures wait for their turn; try again later")
+        self._coming_bytes += upload_bytes
+        try:
+            yield
+        finally:
+            self._coming_bytes -= upload_bytes
 
     async def _posted(self, principal: Principal, wish: FilmWish) -> JobSeen:
         job = NewJob(

@@ -54,6 +54,20 @@ async def test_no_more_than_there_is_room_for(tmp_path: Path) -> None:
     await written(files, "video_3", b"1")
 
 
+async def test_no_more_than_there_is_room_for_whoever_writes_at_the_same_time(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path, "host", 10)
+    async with files.writing("video_1") as one, files.writing("video_2") as other:
+        await one.write(b"123456")
+        with pytest.raises(NoRoom):
+            await other.write(b"12345")
+        await other.write(b"1234")
+        with pytest.raises(NoRoom):
+            await one.write(b"1")
+        await one.finish()
+        await other.finish()
+    assert (len(names(tmp_path)), await files.is_full()) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("host", "name"),
     [

@@ -241,6 +241,14 @@ async def test_uploads_that_wait_are_bounded(studios: Studios):
     async with studios.studio() as studio:
         with pytest.raises(NoMoreJobs, match="pictures wait"):
             await studio.ask(uploads={"image": bytes(HELD_BYTES + 1)})
+        studio.graph.hold("video")
+        half = {"image": bytes(HELD_BYTES // 2)}
+        asked = await asyncio.gather(*(studio.ask(uploads=half) for _ in range(3)), return_exceptions=True)
+        assert [isinstance(each, NoMoreJobs) for each in asked] == [False, False, True], "also those that come at once"
+        first, second = (each for each in asked if isinstance(each, str))
+        assert await studio.jobs.remove("t", first)
+        await studio.ask(uploads=half)
+        assert await studio.jobs.remove("t", second)
 
 
 async def test_a_post_that_nobody_waits_for_leaves_nothing(studios: Studios):
