@@ -11,14 +11,12 @@ import torch
 
 from engines.diffusion.pipelines.arguments import asked, check
 from engines.diffusion.pipelines.job import PipelineJob, Shown
-from engines.diffusion.pipelines.learning import try_out
 from engines.diffusion.pipelines.loading import load
 from engines.diffusion.pipelines.pixels import pixels
 from engines.diffusion.pipelines.run import Pipeline
 from engines.diffusion.pipelines.samplers import sampler
 from engines.diffusion.pipelines.served import Served
-from engines.diffusion.pipelines.taken import taken
-from engines.diffusion.pipelines.trial import trials
+from engines.diffusion.pipelines.ways import Ways
 from engines.models import InvalidInput, Produced
 from engines.models.diffusion import PREVIEW
 from engines.models.options import DiffusersOptions
@@ -29,7 +27,8 @@ from engines.worker.foreign import attempt
 
 KIND = "diffusers 1"
 PIECE_BYTES = 8 * 1024 * 1024
-PAYLOAD_NAMES = {"image": "image", "mask_image": "mask"}
+ARGUMENTS = {"image": "image", "mask": "mask_image"}
+PAYLOAD_NAMES = {argument: name for name, argument in ARGUMENTS.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -46,9 +45,8 @@ class DiffusersPipeline:
 
     def __init__(self, pipeline: object, options: DiffusersOptions) -> None:
         self._options = options
-        self._served = Served(cast(Pipeline, pipeline), options.step_cache)
-        self._takes = taken(self._served.pipeline)
-        self.units = "frames" if self._takes.makes_films else "pictures"
+        self._ways = Ways(Served(cast(Pipeline, pipeline), options.step_cache))
+        self.units = "frames" if self._ways.own.takes.makes_films else "pictures"
 
     @classmethod
     def load(cls, directory: Path, options: dict[str, object]) -> "DiffusersPipeline":
@@ -56,15 +54,13 @@ class DiffusersPipeline:
         return cls(load(directory, checked), checked)
 
     def warm_up(self) -> None:
-        try_out(self._served, trials(self._takes, self._options))
+        self._ways.try_out(self._options)
 
     def open(self, parameters: Parameters) -> Pictures:
         if not isinstance(parameters, Picture):
             raise InvalidInput(f"parameters: expected picture, got {type(parameters).__name__}")
-        check(parameters, self._takes, self._options)
-        sampler(parameters.sampler, self._served.scheduler)
-        if parameters.previews and (why := self._served.known.habits.not_resumed):
-            raise InvalidInput(f"previews: expected 0, since {why}; got {parameters.previews}")
+        check(parameters, self._ways.takes, self._options)
+        sampler(parameters.sampler, self._ways.own.scheduler)
         return Pictures(parameters)
 
     def reset(self, state: Pictures) -> None:
@@ -80,15 +76,18 @@ class DiffusersPipeline:
         return state
 
     def begin(self, state: Pictures, payload: Payload) -> PipelineJob:
-        wanted = asked(state.wanted, payload, self._takes, self._options)
-        if missing := self._served.known.habits.required - wanted.arguments.keys():
+        way = self._ways.of({ARGUMENTS.get(name, name) for name in payload.arrays})
+        check(state.wanted, way.takes, self._options)
+        _check_previews(state.wanted.previews, way)
+        wanted = asked(state.wanted, payload, way.takes, self._options)
+        if missing := way.known.habits.required - wanted.arguments.keys():
             raise InvalidInput(f"{', '.join(sorted(PAYLOAD_NAMES[name] for name in missing))}: expected one, got none")
         try:
-            job = self._served.begin(
+            job = way.begin(
                 wanted.arguments,
                 (state.wanted.seed + state.begun) % 2**63,
                 steps=wanted.steps,
-                scheduler=sampler(state.wanted.sampler, self._served.scheduler),
+                scheduler=sampler(state.wanted.sampler, way.scheduler),
                 previews=state.wanted.previews,
             )
         except ValueError as refusal:
@@ -97,7 +96,7 @@ class DiffusersPipeline:
         return job
 
     def update(self, job: PipelineJob, payload: Payload) -> None:
-        if why := self._served.known.habits.not_resumed:
+        if why := job.known.habits.not_resumed:
             raise InvalidInput(f"update: expected none, since {why}")
         if payload.arrays or not payload.text:
             raise InvalidInput(
@@ -111,7 +110,7 @@ class DiffusersPipeline:
             job.change({"prompt": payload.text})
 
     def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Produced] | Exception]:
-        answers = self._served.advance(jobs)
+        answers = self._ways.own.advance(jobs)  # an editor's networks are its own
         return [
             answer if isinstance(answer, Exception) else attempt(self._produced, job, answer)
             for job, answer in zip(jobs, answers, strict=True)
@@ -139,3 +138,9 @@ class DiffusersPipeline:
         for start in range(0, len(frames), size):
             piece = frames[start : start + size]
             yield Produced(Payload(arrays={"pixels": Array.of(piece)}, attributes=attributes), units=len(piece))
+
+
+def _check_previews(previews: int, way: Served) -> None:
+    """Raises InvalidInput."""
+    if previews and (why := way.known.habits.not_shown):
+        raise InvalidInput(f"previews: expected 0, since {why}; got {previews}")

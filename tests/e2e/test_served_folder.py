@@ -80,10 +80,16 @@ async def test_what_it_cannot_paint_is_named_and_the_next_is_served(
     await painted(client, "32x32", 2, 0)
 
 
-async def test_a_painter_without_eyes_says_so(client: openai.AsyncOpenAI) -> None:
-    with pytest.raises(openai.BadRequestError, match="image: expected none") as refused:
-        await client.images.edit(prompt="a heron", image=("a.png", file(drawn(32, 32))))
-    assert refused.value.param == "image"
+async def test_uploads_are_edited_by_networks_that_paint_from_prompts(client: openai.AsyncOpenAI) -> None:
+    upload = ("a.png", file(drawn(32, 48)))
+    mask = ("mask.png", file(np.zeros((32, 48), np.uint8)))
+    fields = {"steps": 4, "strength": 0.5, "seed": 3}
+    two = await client.images.edit(prompt="a heron", image=upload, n=2, extra_body=fields)
+    masked = await client.images.edit(prompt="a heron", image=upload, mask=mask, extra_body=fields)
+    assert [image.model_extra for image in two.data or []] == [{"seed": 3}, {"seed": 4}]
+    pictures = [base64.b64decode(image.b64_json or "") for answer in (two, masked) for image in answer.data or []]
+    assert [opened(picture).size for picture in pictures] == [(48, 32)] * 3
+    assert min(distance(pictures[0], pictures[1]), distance(pictures[0], pictures[2])) > 1
 
 
 async def test_its_name_is_that_of_the_folder(client: openai.AsyncOpenAI) -> None:

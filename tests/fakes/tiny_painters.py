@@ -12,8 +12,8 @@ from engines.diffusion.pipelines.job import PipelineJob
 from engines.diffusion.pipelines.learning import try_out
 from engines.diffusion.pipelines.pixels import picture, values
 from engines.diffusion.pipelines.served import Served
-from engines.diffusion.pipelines.taken import taken
 from engines.diffusion.pipelines.trial import trials
+from engines.diffusion.pipelines.ways import Ways
 from engines.models.options import DiffusersOptions
 from fakes import tiny_pipelines
 from fakes.tiny_pipelines import Make, TinyPipeline
@@ -22,13 +22,21 @@ from fakes.tiny_pipelines import Make, TinyPipeline
 def served(make: Make, options: DiffusersOptions | None = None) -> Served:
     options = options or DiffusersOptions()
     made = Served(make(), options.step_cache)
-    try_out(made, trials(taken(made.pipeline), options))
+    try_out(made, trials(made.takes, options))
     return made
 
 
 @functools.cache
 def known(name: str) -> Served:
     return served(tiny_pipelines.BY_NAME[name])
+
+
+@functools.cache
+def ways(name: str) -> Ways:
+    """With what edits pictures."""
+    found = Ways(Served(tiny_pipelines.BY_NAME[name]()))
+    found.try_out(DiffusersOptions())
+    return found
 
 
 @functools.cache
@@ -49,7 +57,7 @@ class Request:
     """Rounds."""
 
     def arguments(self, pipeline: Served) -> dict[str, object]:
-        takes = taken(pipeline.pipeline)
+        takes = pipeline.takes
         noise = np.random.default_rng(self.seed).integers(0, 256, (self.height, self.width, 3), np.uint8)
         possible: dict[str, object] = {
             "width": self.width,
@@ -98,8 +106,10 @@ class Together:
     forwards: int
 
 
-def together(pipeline: Served, requests: Sequence[Request]) -> Together:
-    """Each joins when its time has come; in each round, whoever has the key of the one that has waited longest has a call."""
+def together(pipeline: Served, requests: Sequence[Request], begin_at: Sequence[Served] = ()) -> Together:
+    """Each joins when its time has come; in each round, whoever has the key of the one that has waited longest has a call.
+    `begin_at`: whose job each is, where they are not all of `pipeline`."""
+    begin_at = begin_at or [pipeline] * len(requests)
     pictures: dict[int, NDArray[np.floating]] = {}
     waiting: list[tuple[int, PipelineJob]] = []
     calls = rounds = 0
@@ -107,7 +117,7 @@ def together(pipeline: Served, requests: Sequence[Request]) -> Together:
     while len(pictures) < len(requests):
         for number, request in enumerate(requests):
             if request.joins_after == rounds:
-                waiting.append((number, request.begin(pipeline)))
+                waiting.append((number, request.begin(begin_at[number])))
         rounds += 1
         if not waiting:
             continue

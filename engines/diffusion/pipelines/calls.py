@@ -24,6 +24,7 @@ class Call:
     calls of that step it is: `cond`, `uncond` or a number. `prepares`: the loop of steps has not begun."""
 
     site: Site
+    traits: Traits
     arguments: Mapping[str, object]
     step: int
     slot: str
@@ -46,7 +47,7 @@ def keyed(site: Site, arguments: Mapping[str, object], traits: Traits) -> Keyed:
     signature = None if traits.single else _signature((), arguments, traits.roles, rows)
     if signature is None or rows.count is None:
         return Keyed((site, next(_numbers)), rows.count or 1, 0)
-    return Keyed((site, signature), rows.count, rows.length)
+    return Keyed((site, id(traits), signature), rows.count, rows.length)
 
 
 def contents(arguments: Mapping[str, object]) -> Hashable:

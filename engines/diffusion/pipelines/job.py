@@ -109,6 +109,12 @@ class PipelineJob:
         self._main, self.arguments, self.generator = fresh, arguments, generator
         self.answers.forget_steps()
 
+    @property
+    def left(self) -> Stepped:
+        """By the last step done."""
+        assert self._main.stepped_to is not None, "no step is done"
+        return self._main.stepped_to
+
     def drop(self) -> None:
         for run in (self._beside, self._main):
             if run is not None:
@@ -121,9 +127,13 @@ class PipelineJob:
         if left is None or self._main.waits_for is None or self._shown >= self.previews:
             return
         if self._main.step * (self.previews + 1) >= self._steps * (self._shown + 1) and self._main.step < self._steps:
-            self._shown += 1
-            generator = self._generator(self.generator.get_state())
-            self._beside = self._resumed(left, self.arguments, foretold(left), ALL_TURNS, generator)
+            self.show(left, foretold(left))
+
+    def show(self, left: Stepped, latents: torch.Tensor) -> None:
+        """As the next preview, by a run beside, before its own goes on. Raises what the pipeline raises."""
+        generator = self._generator(self.generator.get_state())
+        self._beside = self._resumed(left, self.arguments, latents, ALL_TURNS, generator)
+        self._shown += 1
 
     def _resumed(
         self, left: Stepped, arguments: Mapping[str, object], latents: torch.Tensor, skip: int, generator: torch.Generator

@@ -63,6 +63,7 @@ def _learn(served: Served, trial: Trial) -> None:
     known.habits = _habits(one)
     known.habits.required = _required(served, arguments)
     known.habits.not_resumed = _why_not_resumed(served, arguments)
+    known.habits.not_shown = _why_not_shown(served, arguments)
 
 
 def _of_two(served: Served, trial: Trial, one: Sequence[Made]) -> list[Made] | None:
@@ -157,7 +158,8 @@ def _fault(served: Served, pair: tuple[Made, Made]) -> str:
 
 
 def _with_rows(call: Call, traits: Traits) -> Call:
-    return Call(call.site, call.arguments, call.step, call.slot, call.prepares, *keyed(call.site, call.arguments, traits))
+    keys = keyed(call.site, call.arguments, traits)
+    return Call(call.site, traits, call.arguments, call.step, call.slot, call.prepares, *keys)
 
 
 def _difference(alone: object, merged: object) -> float:
@@ -188,13 +190,22 @@ def _habits(made: Sequence[Made]) -> Habits:
 def _why_not_resumed(served: Served, arguments: Mapping[str, object]) -> str:
     """A run that is gone on with after its first step must end as one that was not."""
     plain = _last(served, served.begin(arguments, 0, steps=TRIED_STEPS))
-    job = served.begin(arguments, 0, steps=TRIED_STEPS)
-    ended = attempt(_changed_after_one_step, served, job)
-    if isinstance(ended, Exception):
-        return f"a run of it cannot be gone on with by another one ({ended})"
-    if (error := float(np.abs(plain - ended).max())) > COARSE_TOLERANCE / 10:
-        return f"a run of it that another one goes on with ends differently, by {error:.3f}"
-    return ""
+    ended = attempt(_changed_after_one_step, served, served.begin(arguments, 0, steps=TRIED_STEPS))
+    return _why_not(plain, ended, "a run of it that another one goes on with ends differently")
+
+
+def _why_not_shown(served: Served, arguments: Mapping[str, object]) -> str:
+    """What a run beside shows after the last step must be the end."""
+    plain = _last(served, served.begin(arguments, 0, steps=TRIED_STEPS))
+    shown = attempt(_shown_after_the_last_step, served, served.begin(arguments, 0, steps=TRIED_STEPS))
+    return _why_not(plain, shown, "what another run of it shows of the last step is not its picture")
+
+
+def _why_not(plain: NDArray[np.floating], other: NDArray[np.floating] | Exception, complaint: str) -> str:
+    if isinstance(other, Exception):
+        return f"a run of it cannot be gone on with by another one ({other})"
+    error = float(np.abs(plain - other).max())
+    return f"{complaint}, by {error:.3f}" if error > COARSE_TOLERANCE / 10 else ""
 
 
 def _changed_after_one_step(served: Served, job: PipelineJob) -> NDArray[np.floating]:
@@ -202,6 +213,17 @@ def _changed_after_one_step(served: Served, job: PipelineJob) -> NDArray[np.floa
         _advance(served, job)
     job.change({})
     return _last(served, job)
+
+
+def _shown_after_the_last_step(served: Served, job: PipelineJob) -> NDArray[np.floating]:
+    shown: list[Shown] = []
+    while job.step < TRIED_STEPS:
+        _advance(served, job)
+    job.show(job.left, job.left.latents)
+    while not shown:
+        shown = _advance(served, job)
+    job.drop()
+    return values(shown[0].result)
 
 
 def _last(served: Served, job: PipelineJob) -> NDArray[np.floating]:

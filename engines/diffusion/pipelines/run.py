@@ -123,7 +123,8 @@ class Run:
         site = (network, method)
         arguments: dict[str, object] = {"args": args, "kwargs": dict(kwargs)}
         slot = slot or str(self.calls_in_step)
-        call = Call(site, arguments, self.step, slot, self.turns == 0, *keyed(site, arguments, self.traits.get(site, UNKNOWN)))
+        traits = self.traits.get(site, UNKNOWN)
+        call = Call(site, traits, arguments, self.step, slot, self.turns == 0, *keyed(site, arguments, traits))
         self.calls_in_step += 1
         answer = self.answers.answer(call)
         if answer is None:

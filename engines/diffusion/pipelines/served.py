@@ -11,7 +11,8 @@ from engines.diffusion.pipelines.answers import Answered
 from engines.diffusion.pipelines.calls import Call
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.merging import Network, NotSplit, compute
-from engines.diffusion.pipelines.run import UNKNOWN, Pipeline
+from engines.diffusion.pipelines.run import Pipeline
+from engines.diffusion.pipelines.taken import Taken, taken
 from engines.diffusion.pipelines.traits import Known
 from engines.models.options import StepCacheOptions
 from engines.worker.foreign import attempt
@@ -27,9 +28,11 @@ class Served:
     step_cache: StepCacheOptions | None = None
     known: Known = field(default_factory=Known)
     forwards: int = 0
+    takes: Taken = field(init=False)
     _components: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.takes = taken(self.pipeline)
         self._components = self.pipeline.components
 
     @property
@@ -68,8 +71,8 @@ class Served:
 
     def outputs(self, calls: Sequence[Call]) -> list[object]:
         """Raises what the network raises."""
-        site = calls[0].site
-        network, traits = self._network(calls[0]), self.known.traits.get(site, UNKNOWN)
+        site, traits = calls[0].site, calls[0].traits
+        network = self._network(calls[0])
         self.forwards += 1
         try:
             return compute(network, calls, traits)

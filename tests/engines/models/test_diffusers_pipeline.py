@@ -109,7 +109,6 @@ def test_a_given_picture_is_changed_only_under_its_mask(mender: DiffusersPipelin
         (Picture(guidance=float("inf")), "guidance: expected 0 to 1000, got inf"),
         (Picture(seed=-1), "seed: expected 0 to 9223372036854775807, got -1"),
         (Picture(frames=5), "frames: expected 1 from a pipeline that makes pictures, got 5"),
-        (Picture(strength=0.5), "strength: expected none, since this pipeline paints nothing anew, got 0.5"),
         (Picture(negative_prompt="a" * 1_000_000), "negative_prompt: expected at most 8000 characters, got 1000000"),
         (Picture(previews=9), "previews: expected 0 to 8, got 9"),
         (Picture(sampler="none"), "sampler: expected one of ddim, ddpm, "),
@@ -152,9 +151,42 @@ def test_wrong_input_is_refused_by_name(mender: DiffusersPipeline, payload: Payl
     assert str(refused.value).startswith(complaint)
 
 
-def test_a_pipeline_without_pictures_refuses_them(painter: DiffusersPipeline):
+def test_a_pipeline_without_pictures_refuses_them(film_maker: DiffusersPipeline):
     with pytest.raises(InvalidInput, match="image: expected none, since this pipeline takes none"):
-        painter.begin(painter.open(SMALL), Payload("a cat", {"image": upload((32, 32, 3))}))
+        film_maker.begin(film_maker.open(SMALL), Payload("a cat", {"image": upload((32, 32, 3))}))
+    with pytest.raises(InvalidInput, match="strength: expected none, since this pipeline paints nothing anew"):
+        film_maker.open(Picture(strength=0.5))
+
+
+def test_a_painter_of_prompts_edits_with_the_librarys_other_pipelines(painter: DiffusersPipeline):
+    given, mask = upload((32, 48, 3)), Array.of(np.zeros((32, 48), np.uint8))
+    wanted = Picture(steps=8, strength=0.25)
+    near = painted(painter, wanted, Payload("a cat", {"image": given}))
+    far = painted(painter, Picture(steps=8, strength=1.0), Payload("a cat", {"image": given}))
+    kept = painted(painter, wanted, Payload("a cat", {"image": given, "mask": mask}))
+    assert near.shape == far.shape == kept.shape == (1, 32, 48, 3)
+    assert len({picture.tobytes() for picture in (near, far, kept)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "arrays", "complaint"),
+    [
+        (Picture(strength=0.5), {}, "strength: expected none, since this pipeline paints nothing anew, got 0.5"),
+        (Picture(), {"mask": upload((32, 32))}, "mask: expected an image and a mask of its size, got only a mask"),
+        (Picture(width=64, height=64), {"image": upload((32, 32, 3))}, "width, height: expected those of the image, 32 × 32"),
+        (Picture(previews=1), {"image": upload((32, 32, 3)), "mask": upload((32, 32))}, "previews: expected 0, since what"),
+    ],
+)
+def test_wrong_edits_are_refused_by_name(painter: DiffusersPipeline, wanted: Picture, arrays: dict[str, Array], complaint: str):
+    with pytest.raises(InvalidInput) as refused:
+        painter.begin(painter.open(wanted), Payload("a cat", arrays))
+    assert str(refused.value).startswith(complaint)
+
+
+def test_networks_that_the_librarys_editor_does_not_suit_edit_nothing(mender: DiffusersPipeline):
+    """Those of inpainting want more channels than an editor without a mask gives them."""
+    with pytest.raises(InvalidInput, match="mask: expected one, got none"):
+        mender.begin(mender.open(Picture(steps=2)), Payload("a cat", {"image": upload((32, 32, 3))}))
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # diffusers
