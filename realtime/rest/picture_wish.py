@@ -12,6 +12,8 @@ from realtime.errors import Invalid
 
 MAX_PROMPT_CHARACTERS = 32_000
 """OpenAI's limit."""
+MAX_SAMPLER_CHARACTERS = 64
+"""Of a name."""
 LEAST_SIDE, MOST_SIDE, MOST_PIXELS = 16, 8_192, 8 << 20
 """Of a size. So many pixels of three bytes each fit into the ring of a worker."""
 MOST_STEPS = 1_000
@@ -30,7 +32,7 @@ class PictureFields(msgspec.Struct, frozen=True, kw_only=True):
     guidance: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=SEEDS - 1)] | None = None
     negative_prompt: str | None = None
-    sampler: str | None = None
+    sampler: Annotated[str, msgspec.Meta(max_length=MAX_SAMPLER_CHARACTERS)] | None = None
     strength: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
 
     def picture(self, frames: int | None = None, previews: int = 0) -> Picture:
