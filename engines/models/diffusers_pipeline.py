@@ -13,6 +13,7 @@ from engines.diffusion.pipelines.arguments import asked, check
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.loading import load
 from engines.diffusion.pipelines.pixels import pixels
+from engines.diffusion.pipelines.refusals import refusal
 from engines.diffusion.pipelines.run import Pipeline
 from engines.diffusion.pipelines.samplers import sampler
 from engines.diffusion.pipelines.served import Served
@@ -82,16 +83,11 @@ class DiffusersPipeline:
         wanted = asked(state.wanted, payload, way.takes, self._options)
         if missing := way.known.habits.required - wanted.arguments.keys():
             raise InvalidInput(f"{', '.join(sorted(PAYLOAD_NAMES[name] for name in missing))}: expected one, got none")
-        try:
-            job = way.begin(
-                wanted.arguments,
-                (state.wanted.seed + state.begun) % 2**63,
-                steps=wanted.steps,
-                scheduler=sampler(state.wanted.sampler, way.scheduler),
-                previews=state.wanted.previews,
-            )
-        except ValueError as refusal:
-            raise InvalidInput(f"input: expected what this pipeline takes, got its refusal: {refusal}") from refusal
+        chosen, seed = sampler(state.wanted.sampler, way.scheduler), (state.wanted.seed + state.begun) % 2**63
+        previews = state.wanted.previews
+        job = attempt(way.begin, wanted.arguments, seed, steps=wanted.steps, scheduler=chosen, previews=previews)
+        if isinstance(job, Exception):
+            raise refusal(job, way.pipeline, wanted.arguments, chosen) from job
         state.begun += 1
         return job
 
@@ -111,10 +107,7 @@ class DiffusersPipeline:
 
     def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Produced] | Exception]:
         answers = self._ways.own.advance(jobs)  # an editor's networks are its own
-        return [
-            answer if isinstance(answer, Exception) else attempt(self._produced, job, answer)
-            for job, answer in zip(jobs, answers, strict=True)
-        ]
+        return [self._told(job, answer) for job, answer in zip(jobs, answers, strict=True)]
 
     def abandon(self, job: PipelineJob) -> None:
         with torch.no_grad():
@@ -122,6 +115,11 @@ class DiffusersPipeline:
 
     def close(self, state: Pictures) -> None:
         pass
+
+    def _told(self, job: PipelineJob, answer: list[Shown] | Exception) -> list[Produced] | Exception:
+        if isinstance(answer, Exception):
+            return answer if job.step else refusal(answer, job.pipeline, job.arguments, job.scheduler)
+        return attempt(self._produced, job, answer)
 
     def _produced(self, job: PipelineJob, all_shown: Sequence[Shown]) -> list[Produced]:
         return [produced for shown in all_shown for produced in self._pieces(job, shown)]

@@ -120,6 +120,8 @@ class Run:
     def called(
         self, network: str, method: str, args: tuple[object, ...], kwargs: Mapping[str, object], slot: str | None
     ) -> object:
+        if self.steps == 0:
+            raise ValueError("no step is left to be made")
         site = (network, method)
         arguments: dict[str, object] = {"args": args, "kwargs": dict(kwargs)}
         slot = slot or str(self.calls_in_step)

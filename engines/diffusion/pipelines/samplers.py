@@ -32,3 +32,9 @@ def sampler(name: str, own: object) -> object:
         names = [known for known, wanted in SAMPLERS.items() if wanted in suitable]
         raise InvalidInput(f"sampler: expected one of {', '.join(names) or 'none but the default'}, got {name[:40]!r}")
     return cast(object, cast(ConfigMixin, kind).from_config(cast(ConfigMixin, own).config))  # pyright: ignore[reportUnknownMemberType]  untyped there
+
+
+def name_of(chosen: object) -> str:
+    """Of what `sampler` returned."""
+    kind = type(chosen).__name__
+    return next((name for name, wanted in SAMPLERS.items() if wanted == kind), kind)

@@ -17,13 +17,22 @@ SMALL = Picture(width=32, height=32, steps=4, guidance=4.0)
 CAT = Payload("a cat")
 
 
+def small_film(sampler: str) -> Picture:
+    return Picture(width=32, height=32, frames=5, steps=2, sampler=sampler)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     made: dict[str, Path] = {}
 
     def find(name: str) -> Path:
         if name not in made:
-            makes = {"picture": tiny_pipelines.stable_diffusion, "film": tiny_pipelines.wan, "inpaint": tiny_pipelines.inpaint}
+            makes = {
+                "picture": tiny_pipelines.stable_diffusion,
+                "again": tiny_pipelines.image_to_image,
+                "inpaint": tiny_pipelines.inpaint,
+                "film": tiny_pipelines.wan,
+            }
             made[name] = tiny_pipelines.save(makes[name], tmp_path_factory.mktemp(name))
         return made[name]
 
@@ -55,7 +64,8 @@ def to_the_end(model: DiffusersPipeline, job: PipelineJob) -> list[Produced]:
     produced: list[Produced] = []
     while job.calls_left:
         [answer] = model.advance([job])
-        assert not isinstance(answer, Exception), answer
+        if isinstance(answer, Exception):
+            raise answer
         produced += answer
     return produced
 
@@ -149,6 +159,32 @@ def test_wrong_input_is_refused_by_name(mender: DiffusersPipeline, payload: Payl
     with pytest.raises(InvalidInput) as refused:
         mender.begin(mender.open(Picture(steps=2)), payload)
     assert str(refused.value).startswith(complaint)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # diffusers
+@pytest.mark.parametrize(
+    ("maker", "wanted", "complaint"),
+    [
+        ("again", Picture(steps=5, strength=0.1), "strength: expected so much that of 5 steps one is left, got 0.1"),
+        ("again", Picture(steps=1), "steps: expected so many that at the strength of 0.8 one is left, got 1"),
+        ("inpaint", Picture(steps=5, strength=0.1), "strength: expected so much that of 5 steps one is left, got 0.1"),
+        ("film", small_film("ddim"), "sampler: expected one that this pipeline can use for 2 steps, got 'ddim' ("),
+        ("film", small_film("euler"), "sampler: expected one that this pipeline can use for 2 steps, got 'euler' ("),
+        ("film", small_film("pndm"), "sampler: expected one that this pipeline can use for 2 steps, got 'pndm' ("),
+    ],
+)
+def test_what_only_the_pipeline_finds_wrong_is_the_fault_of_a_field(
+    folder: Callable[[str], Path], maker: str, wanted: Picture, complaint: str
+):
+    model = DiffusersPipeline.load(folder(maker), {})
+    arrays: dict[str, Array] = {} if maker == "film" else {"image": upload((32, 32, 3))}
+    if maker == "inpaint":
+        arrays["mask"] = upload((32, 32))
+    job = model.begin(model.open(wanted), Payload("a cat", arrays))
+    with pytest.raises(InvalidInput) as refused:
+        to_the_end(model, job)
+    assert str(refused.value).startswith(complaint)
+    model.abandon(job)
 
 
 def test_a_pipeline_without_pictures_refuses_them(film_maker: DiffusersPipeline):
