@@ -12,6 +12,7 @@ from realtime.rest.receiving import whole_body
 T = TypeVar("T", bound=msgspec.Struct)
 
 _WRONG = re.compile(r"^Expected (?P<expected>.*?)(?:, got .*)?$")
+_OUT_OF_RANGE = ("number out of range", "integer value out of range")
 _MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$")
 
 
@@ -34,6 +35,9 @@ def wrong_field(complaint: str, body: bytes) -> Refusal:
     if missing := _MISSING.match(complaint.partition(" - at `$")[0]):
         field = f"{field}.{missing['name']}".removeprefix(".")
         return Refusal(f"{field}: expected a value, got none", code="missing_required_parameter", field=field)
+    if text.lower() in _OUT_OF_RANGE:
+        message = f"{field or 'body'}: expected a number that can be held, got one out of range"
+        return Refusal(message, code="invalid_value", field=field or None)
     expected = _WRONG.match(text)
     message = f"expected {expected['expected']}, got {_shown_at(body, field)}" if expected else f"{text[0].lower()}{text[1:]}"
     return Refusal(f"{field or 'body'}: {message}", code="invalid_value", field=field or None)

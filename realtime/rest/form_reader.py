@@ -59,12 +59,17 @@ class FormReader:
             yield data
 
     async def _keep(self, part: BodyPartReader, name: str) -> None:
+        if name in self._fields and not name.endswith("[]"):
+            raise Invalid(name, "one value", "a second one")
         value = bytearray()
         self._count(name, len(name))
         async for data in self._pieces(part):
             self._count(name, len(data))
             value += data
-        self._fields[name] = value.decode()
+        try:
+            self._fields[name] = value.decode()
+        except UnicodeDecodeError as broken:
+            raise Invalid(name, "text in UTF-8", bytes(value[:40])) from broken
 
     def _count(self, name: str, more_bytes: int) -> None:
         self._fields_bytes += more_bytes

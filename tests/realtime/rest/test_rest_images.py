@@ -234,7 +234,7 @@ async def test_what_is_no_json_is_refused(http: aiohttp.ClientSession, text: str
         assert answer.status == 400
 
 
-Part: TypeAlias = bytes | str | int | list[bytes]
+Part: TypeAlias = bytes | str | int | list[bytes] | list[int]
 
 
 def form(**parts: Part) -> aiohttp.FormData:
@@ -272,6 +272,11 @@ async def refused_edit(http: aiohttp.ClientSession, status: int = 400, **parts: 
         ({"image": file(CAT), "strength": "inf"}, "strength", "strength: expected float <= 1.0, got 'inf'"),
         ({"image": file(CAT), "steps": "many"}, "steps", "steps: expected int | null, got 'many'"),
         ({"image": file(CAT), "steps": 10**6}, "steps", "steps: expected int <= 1000, got '1000000'"),
+        ({"image": file(CAT), "guidance": "1e999"}, "guidance", "guidance: expected a number that can be held, got one out"),
+        ({"image": file(CAT), "steps": "9" * 5_000}, "steps", "steps: expected a number that can be held, got one out"),
+        ({"image": file(CAT), "steps": [3, 4]}, "steps", "steps: expected one value, got 'a second one'"),
+        ({"image": file(CAT), "sampler": b"\xff"}, "sampler", "sampler: expected text in UTF-8, got b'\\xff'"),
+        ({"image[x]": file(CAT)}, "image[x]", "image[x]: expected text in UTF-8, got b'\\x89PNG"),
         ({"image": file(CAT), "input_fidelity": "high"}, "input_fidelity", "input_fidelity: expected nothing (`strength` says"),
     ],
 )
