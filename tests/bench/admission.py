@@ -43,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True):
     many: int
 
 
-FULL = Plan(rounds=5, open_loop_s=10.0, at_once=20_000, in_turn=4000, few=10, many=100_000)
+FULL = Plan(rounds=3, open_loop_s=10.0, at_once=20_000, in_turn=4000, few=10, many=100_000)
 SHORT = Plan(rounds=3, open_loop_s=1.0, at_once=2000, in_turn=600, few=10, many=2000)
 
 

@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     paused: int
 
 
-FULL = Plan(calls=6, interruptions=34, speaker=16, engine_stops=12, turns=16, room_s=6.0, synthetic=12, paused=60)
+FULL = Plan(calls=6, interruptions=34, speaker=12, engine_stops=8, turns=12, room_s=6.0, synthetic=12, paused=48)
 SHORT = Plan(calls=5, interruptions=4, speaker=0, engine_stops=0, turns=0, room_s=0.0, synthetic=0, paused=0)
 STORY_SENTENCES = 12
 PAUSED_AT_ONCE = 6

@@ -62,7 +62,7 @@ class Plan(msgspec.Struct, frozen=True):
     messages: int
 
 
-FULL = Plan(rounds=25, bytes_per_round=256 << 20, most_per_round=200, messages=1_000_000)
+FULL = Plan(rounds=11, bytes_per_round=256 << 20, most_per_round=200, messages=1_000_000)
 SHORT = Plan(rounds=5, bytes_per_round=128 << 20, most_per_round=100, messages=20_000)
 
 

@@ -46,7 +46,7 @@ class Plan(msgspec.Struct, frozen=True):
     server: bool
 
 
-FULL = Plan(rounds=12, hops=240, burst=20_000, idle_s=30.0, server=True)
+FULL = Plan(rounds=6, hops=240, burst=20_000, idle_s=15.0, server=True)
 SHORT = Plan(rounds=2, hops=60, burst=2_000, idle_s=3.0, server=False)
 
 

@@ -38,7 +38,7 @@ class Plan(msgspec.Struct, frozen=True):
     comebacks: int
 
 
-FULL = Plan(crowds=(10, 20), settle_s=3.0, seconds=20.0, comebacks=10)
+FULL = Plan(crowds=(10, 20), settle_s=3.0, seconds=12.0, comebacks=8)
 SHORT = Plan(crowds=(2,), settle_s=0.5, seconds=1.5, comebacks=1)
 
 

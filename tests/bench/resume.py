@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True):
     talks: int
 
 
-FULL = Plan(drops=20, kills=10, clients=12, lease_ends=3, storm=500, talkers=16, talks=20)
+FULL = Plan(drops=10, kills=6, clients=12, lease_ends=2, storm=500, talkers=16, talks=12)
 SHORT = Plan(drops=4, kills=1, clients=4, lease_ends=1, storm=20, talkers=8, talks=2)
 
 

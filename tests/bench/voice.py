@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     long_answer: bool
 
 
-FULL = Plan(synthetic=30, turns=44, paused=108, crowds=(2, 4), turns_in_crowd=6, long_answer=True)
+FULL = Plan(synthetic=30, turns=40, paused=100, crowds=(2, 4), turns_in_crowd=4, long_answer=True)
 SHORT = Plan(synthetic=2, turns=1, paused=1, crowds=(), turns_in_crowd=1, long_answer=False)
 
 
