@@ -33,7 +33,7 @@ class Plan(msgspec.Struct, frozen=True):
     long_answer: bool
 
 
-FULL = Plan(turns=10, room_s=6.0, connects=22, long_answer=True)
+FULL = Plan(turns=8, room_s=6.0, connects=22, long_answer=True)
 SHORT = Plan(turns=1, room_s=2.0, connects=0, long_answer=False)
 
 

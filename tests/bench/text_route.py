@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True):
     spoken_blocks: int
 
 
-FULL = Plan(alone=24, closed={16: 3, 32: 2}, rounds=2, max_tokens=(24, 72), open_blocks=3, open_s=14.0, spoken_blocks=3)
+FULL = Plan(alone=24, closed={16: 3, 32: 2}, rounds=2, max_tokens=(24, 72), open_blocks=3, open_s=12.0, spoken_blocks=3)
 SHORT = Plan(alone=4, closed={16: 1, 32: 1}, rounds=1, max_tokens=(4, 8), open_blocks=1, open_s=1.0, spoken_blocks=0)
 
 

@@ -38,7 +38,6 @@ EARLY_MS = 250
 """A turn may be ended so long before the label: recordings fade."""
 ECHOES = 8
 PROGRESS = 25
-EAGERNESSES = ("low", "medium", "high")
 WAITS = ("wait_p50_ms", "wait_p95_ms")
 
 
@@ -237,7 +236,9 @@ async def measure(ears: Ears, of_each: int) -> dict[str, Any]:
 
     guarded = await heard("guarded", over_agent, VoiceSettings())
     unguarded = await heard("onset cancels", over_agent, UNGUARDED)
-    eager = {each: ends(await heard(f"eagerness {each}", questions, VoiceSettings(), each)) for each in EAGERNESSES}
+    half = [scene for place, scene in enumerate(questions) if place % 4 < 2]  # each recording is there in quiet and in noise
+    asked = {"low": half, "medium": questions, "high": half}
+    eager = {each: ends(await heard(f"eagerness {each}", part, VoiceSettings(), each)) for each, part in asked.items()}
     for outcome in guarded:
         if outcome.is_wrong:
             scene = outcome.scene
