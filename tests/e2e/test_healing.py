@@ -39,7 +39,7 @@ LOST = {"ears": "error", "mind": "response.done", "mouth": "response.done"}
         ("ears", signal.SIGKILL),
         pytest.param("mind", signal.SIGKILL, marks=pytest.mark.full),
         pytest.param("mouth", signal.SIGKILL, marks=pytest.mark.full),
-        ("mouth", signal.SIGSTOP),
+        pytest.param("mouth", signal.SIGSTOP, marks=pytest.mark.full),
         pytest.param("ears", signal.SIGSTOP, marks=pytest.mark.full),
         pytest.param("mind", signal.SIGSTOP, marks=pytest.mark.full),
     ],

@@ -29,7 +29,7 @@ LENIENT = Patience()
 HASTY = Patience(busy_s=0.05, idle_s=0.1, answer_s=0.1, hang_s=0.5)
 
 
-@pytest.fixture(params=["unix", "tcp"])
+@pytest.fixture(params=[pytest.param("unix", marks=pytest.mark.full), "tcp"])
 def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Elsewhere:
     return Elsewhere(tmp_path, both=f"unix:{tmp_path}/private/w.sock" if request.param == "unix" else free_place())
 

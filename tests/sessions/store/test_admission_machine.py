@@ -270,7 +270,7 @@ async def command(server: RedisServer, *words: str) -> Reply:
 
 
 async def test_the_functions_decide_as_the_model_does(tmp_path: Path) -> None:
-    await drive(tmp_path, examples=40, steps=60)
+    await drive(tmp_path, examples=25, steps=60)
 
 
 @pytest.mark.full
