@@ -84,7 +84,8 @@ class StepCacheOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class LoraOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`directory` holds the file `weight_name`. All of a deployment's are in force for all requests."""
+    """`directory`, which counts from the pipeline's folder, holds the file `weight_name`. All of a deployment's are in force for
+    all requests."""
 
     directory: str
     weight_name: str = "pytorch_lora_weights.safetensors"

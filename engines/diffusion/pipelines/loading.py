@@ -1,6 +1,7 @@
 """A directory in diffusers layout as a pipeline that is ready on its device, with the library's own options."""
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportCallIssue=false
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,12 +10,16 @@ from diffusers.models.autoencoders.autoencoder_kl import AutoencoderKL
 from diffusers.pipelines.pipeline_utils import DiffusionPipeline
 from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
 
-from engines.models.options import DiffusersOptions, QuantizationOptions
+from engines.diffusion.pipelines.folder import check_folder, lora_folder
+from engines.models.options import DiffusersOptions, LoraOptions, QuantizationOptions
 
 DENOISERS = ("unet", "transformer", "transformer_2", "prior", "decoder")
 
 
 def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
+    """Raises ValueError for what is missing, and what the library raises."""
+    check_folder(directory)
+    loras = [lora_folder(directory, number, lora) for number, lora in enumerate(options.loras)]
     device = _device(options.device)
     pipeline = DiffusionPipeline.from_pretrained(
         str(directory),
@@ -24,7 +29,7 @@ def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
     )
     pipeline.set_progress_bar_config(disable=True)
     _keep_vae_from_overflowing(pipeline)
-    _add_loras(pipeline, options)
+    _add_loras(pipeline, loras, options.loras)
     _place(pipeline, options, device)
     _save_memory(pipeline, options)
     if options.compile is not None:
@@ -62,14 +67,14 @@ def _keep_vae_from_overflowing(pipeline: DiffusionPipeline) -> None:
         vae.to(dtype=torch.float32)
 
 
-def _add_loras(pipeline: DiffusionPipeline, options: DiffusersOptions) -> None:
+def _add_loras(pipeline: DiffusionPipeline, folders: Sequence[Path], loras: Sequence[LoraOptions]) -> None:
     """Needs `peft`, which says so itself."""
-    if not options.loras:
+    if not loras:
         return
-    names = [f"lora_{number}" for number in range(len(options.loras))]
-    for name, lora in zip(names, options.loras, strict=True):
-        pipeline.load_lora_weights(lora.directory, weight_name=lora.weight_name, adapter_name=name, local_files_only=True)
-    pipeline.set_adapters(names, [lora.scale for lora in options.loras])
+    names = [f"lora_{number}" for number in range(len(loras))]
+    for name, folder, lora in zip(names, folders, loras, strict=True):
+        pipeline.load_lora_weights(str(folder), weight_name=lora.weight_name, adapter_name=name, local_files_only=True)
+    pipeline.set_adapters(names, [lora.scale for lora in loras])
 
 
 def _place(pipeline: DiffusionPipeline, options: DiffusersOptions, device: torch.device) -> None:
