@@ -1,8 +1,9 @@
 """A pipeline of diffusers, any of them, from a directory in its layout. Prompts, and pictures where it takes them, become
 pictures or a film; jobs of several requests share the calls of its networks. How: engines/diffusion/pipelines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,7 @@ import msgspec
 import torch
 
 from engines.diffusion.pipelines.arguments import asked, check
+from engines.diffusion.pipelines.compared import AnyJob, ComparedJob
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.loading import load
 from engines.diffusion.pipelines.pixels import pixels
@@ -76,7 +78,7 @@ class DiffusersPipeline:
         state.begun = begun
         return state
 
-    def begin(self, state: Pictures, payload: Payload) -> PipelineJob:
+    def begin(self, state: Pictures, payload: Payload) -> AnyJob:
         way = self._ways.of({ARGUMENTS.get(name, name) for name in payload.arrays})
         check(state.wanted, way.takes, self._options)
         _check_previews(state.wanted.previews, way)
@@ -84,14 +86,18 @@ class DiffusersPipeline:
         if missing := way.known.habits.required - wanted.arguments.keys():
             raise InvalidInput(f"{', '.join(sorted(PAYLOAD_NAMES[name] for name in missing))}: expected one, got none")
         chosen, seed = sampler(state.wanted.sampler, way.scheduler), (state.wanted.seed + state.begun) % 2**63
-        previews = state.wanted.previews
-        job = attempt(way.begin, wanted.arguments, seed, steps=wanted.steps, scheduler=chosen, previews=previews)
+        begin = partial(way.begin, wanted.arguments, seed, steps=wanted.steps, scheduler=chosen)
+        job = attempt(self._begun, begin, state.wanted.previews)
         if isinstance(job, Exception):
             raise refusal(job, way.pipeline, wanted.arguments, chosen) from job
         state.begun += 1
         return job
 
-    def update(self, job: PipelineJob, payload: Payload) -> None:
+    def _begun(self, begin: Callable[..., PipelineJob], previews: int) -> AnyJob:
+        job, cache = begin(previews=previews), self._options.step_cache
+        return ComparedJob(job, begin(is_cached=False)) if cache is not None and cache.compare else job
+
+    def update(self, job: AnyJob, payload: Payload) -> None:
         if why := job.known.habits.not_resumed:
             raise InvalidInput(f"update: expected none, since {why}")
         if payload.arrays or not payload.text:
@@ -105,26 +111,27 @@ class DiffusersPipeline:
         with torch.no_grad():
             job.change({"prompt": payload.text})
 
-    def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Produced] | Exception]:
+    def advance(self, jobs: Sequence[AnyJob]) -> list[list[Produced] | Exception]:
         answers = self._ways.own.advance(jobs)  # an editor's networks are its own
         return [self._told(job, answer) for job, answer in zip(jobs, answers, strict=True)]
 
-    def abandon(self, job: PipelineJob) -> None:
+    def abandon(self, job: AnyJob) -> None:
         with torch.no_grad():
             job.drop()
 
     def close(self, state: Pictures) -> None:
         pass
 
-    def _told(self, job: PipelineJob, answer: list[Shown] | Exception) -> list[Produced] | Exception:
+    def _told(self, job: AnyJob, answer: list[Shown] | Exception) -> list[Produced] | Exception:
         if isinstance(answer, Exception):
-            return answer if job.step else refusal(answer, job.pipeline, job.arguments, job.scheduler)
+            own = job.job if isinstance(job, ComparedJob) else job
+            return answer if own.step else refusal(answer, own.pipeline, own.arguments, own.scheduler)
         return attempt(self._produced, job, answer)
 
-    def _produced(self, job: PipelineJob, all_shown: Sequence[Shown]) -> list[Produced]:
+    def _produced(self, job: AnyJob, all_shown: Sequence[Shown]) -> list[Produced]:
         return [produced for shown in all_shown for produced in self._pieces(job, shown)]
 
-    def _pieces(self, job: PipelineJob, shown: Shown) -> Iterator[Produced]:
+    def _pieces(self, job: AnyJob, shown: Shown) -> Iterator[Produced]:
         """A film in several, each small enough to travel; of its previews the frame in the middle."""
         frames = pixels(shown.result)
         if shown.preview is not None:
@@ -132,6 +139,8 @@ class DiffusersPipeline:
         attributes: dict[str, Scalar] = {} if shown.preview is None else {PREVIEW: shown.preview}
         if self._options.step_cache is not None:
             attributes.update(computed_calls=job.answers.computed_calls, reused_calls=job.answers.reused_calls)
+        if isinstance(job, ComparedJob) and job.psnr_db is not None:
+            attributes["psnr_db"] = round(job.psnr_db, 2)
         size = max(PIECE_BYTES // frames[0].nbytes, 1)
         for start in range(0, len(frames), size):
             piece = frames[start : start + size]

@@ -76,11 +76,13 @@ class VllmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 class StepCacheOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When the output of an earlier step answers for a later one: as long as the network's input has changed by less than
-    `threshold` in all since then (0.1 is a tenth of its mean size), at most `most_in_a_row` times, and not in the first steps."""
+    `threshold` in all since then (0.1 is a tenth of its mean size), at most `most_in_a_row` times, and not in the first steps.
+    `compare`: each job is done again without it, and says how near it came, to choose a threshold by."""
 
     threshold: Annotated[float, msgspec.Meta(gt=0)]
     first_steps: Count = 2
     most_in_a_row: Count = 4
+    compare: bool = False
 
 
 class LoraOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

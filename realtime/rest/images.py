@@ -18,6 +18,7 @@ from realtime.rest.images_records import Image, ImagesHead, ImageUsage, as_json_
 from realtime.rest.images_stream import EventFamily, stream_image
 from realtime.rest.painting import Order, Shown, paint
 from realtime.rest.picture_form import PictureForm
+from realtime.rest.picture_timing import picture_timing
 from realtime.rest.sending import Outgoing
 from realtime.rest.stopwatch import Stopwatch, measured, server_timing
 from realtime.rest.voices import check_model
@@ -90,7 +91,7 @@ async def _whole(
         size=painted[0].size,
         output_format=body.format,
         usage=ImageUsage(pictures=len(painted)),
-        metrics=timing,
+        metrics=picture_timing(timing, [shown.reuse for shown in painted]),
     )
     headers = {hdrs.CONTENT_TYPE: "application/json", "Server-Timing": server_timing(timing)}
     outgoing = Outgoing(request, headers)

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from realtime.rest.images_body import StillFormat
-from sessions.voice.events import AnswerTiming
+from realtime.rest.picture_timing import PictureTiming
 
 
 class NoTokens(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class ImagesHead(msgspec.Struct, frozen=True, kw_only=True):
     output_format: StillFormat
     background: str = "opaque"
     usage: ImageUsage
-    metrics: AnswerTiming
+    metrics: PictureTiming
 
 
 class ImageEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class ImageEvent(msgspec.Struct, frozen=True, kw_only=True):
     partial_image_index: int | UnsetType = UNSET
     usage: ImageUsage | UnsetType = UNSET
     seed: int | UnsetType = UNSET
-    metrics: AnswerTiming | UnsetType = UNSET
+    metrics: PictureTiming | UnsetType = UNSET
 
 
 def as_json_text(base64: memoryview) -> msgspec.Raw:

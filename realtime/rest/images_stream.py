@@ -14,6 +14,7 @@ from realtime.rest.event_stream import EventStream
 from realtime.rest.images_body import ImagesBody
 from realtime.rest.images_records import ImageEvent, ImageUsage, as_json_text
 from realtime.rest.painting import Order, Shown, paint
+from realtime.rest.picture_timing import picture_timing
 from realtime.rest.stopwatch import Stopwatch
 
 EventFamily: TypeAlias = Literal["image_generation", "image_edit"]
@@ -46,5 +47,5 @@ def _event(body: ImagesBody, order: Order, family: EventFamily, shown: Shown, wa
     )
     if shown.preview is not None:
         return replace(seen, partial_image_index=shown.preview)
-    usage, timing = ImageUsage(pictures=1), watch.timing()
+    usage, timing = ImageUsage(pictures=1), picture_timing(watch.timing(), [shown.reuse])
     return replace(seen, type=f"{family}.completed", usage=usage, seed=order.picture.seed, metrics=timing)

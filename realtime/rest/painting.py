@@ -10,6 +10,7 @@ from engines.parameters import Development, Picture
 from engines.payloads import Array, Scalar
 from engines.requests import Request
 from realtime.context import AppContext
+from realtime.rest.picture_timing import Reuse, reuse
 from realtime.rest.request_ids import new_id
 from realtime.rest.stopwatch import Stopwatch
 from sessions.uploads import feed
@@ -33,6 +34,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     preview: int | None
+    reuse: Reuse | None
 
     @property
     def size(self) -> str:
@@ -69,4 +71,5 @@ def _shown(file: Array, told: Mapping[str, Scalar]) -> Shown:
         width=int(told["width"]),
         height=int(told["height"]),
         preview=None if preview is None else int(preview),
+        reuse=reuse(told),
     )

@@ -7,30 +7,39 @@ the next as soon as one is done, beginning at different times. `batch8_ratio`: t
 which is given eight prompts at once (medians of alternating turns); `batch1_ratio` over the library's for one at a time.
 `max_err`: the largest difference of a value of a picture, from 0 to 1, from the library's, of jobs with all kinds of step counts,
 sizes and guidance. `abort_ms`: the longest that dropping a job took, after the call that was running. `rss_slope_mb`: by how much
-the resident memory grows in 1,000 requests of which every third is aborted.
+the resident memory grows in 1,000 requests of which every third is aborted. `cache`: a picture in 50 steps alone, with
+step caches of two thresholds: how near it is to the one without (`psnr_db`), the share of the denoiser's calls that were saved
+(`calls_saved`), and how many times as fast it was (`speedup`, medians).
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from bench.command import chosen, note, reported
+from engines.diffusion.pipelines.answers import Answered
+from engines.diffusion.pipelines.compared import psnr_db
 from engines.diffusion.pipelines.job import PipelineJob
 from engines.diffusion.pipelines.served import Served
+from engines.models.options import DiffusersOptions, StepCacheOptions
 from engines.worker.memory import resident_bytes
-from fakes import tiny_pipelines
+from fakes import tiny_painters, tiny_pipelines
 from fakes.tiny_painters import Request, go_on, known, library, served, together
 from fakes.tiny_pipelines import TinyPipeline
 
 USERS = 8
 STEPS = 20
 GUIDANCE = 4.0
+CACHED_STEPS = 50
+THRESHOLDS = (0.1, 0.4)
 PROMPTS = ("a cat", "a dog on a boat", "a cow", "a house", "a tree", "the sea", "two birds", "rain")
 MIXED = tuple(
     Request(PROMPTS[seed], 3 + seed % 4, seed, 1.0 + seed % 3, width=32 + 16 * (seed % 2), joins_after=2 * seed)
@@ -52,7 +61,7 @@ SHORT = Plan(requests=1, turns=1, pipelines=("stable_diffusion", "flux"), watche
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
-    return throughput(plan) | {"max_err": max_err(plan)} | memory(plan)
+    return throughput(plan) | {"max_err": max_err(plan)} | memory(plan) | {"cache": caches(plan)}
 
 
 def throughput(plan: Plan) -> dict[str, float]:
@@ -144,6 +153,38 @@ def dropped_in_s(job: PipelineJob) -> float:
     with torch.no_grad():
         job.drop()
     return time.perf_counter() - began
+
+
+def caches(plan: Plan) -> dict[str, dict[str, float]]:
+    request = Request(PROMPTS[0], CACHED_STEPS, 0, GUIDANCE)
+    exact = served(heavy)
+    plain = [one_alone(exact, request) for _ in range(plan.turns)]
+    found: dict[str, dict[str, float]] = {}
+    for threshold in THRESHOLDS:
+        cached = served(heavy, DiffusersOptions(step_cache=StepCacheOptions(threshold=threshold)))
+        runs = [one_alone(cached, request) for _ in range(plan.turns)]
+        answers = runs[0].answers
+        found[str(threshold)] = {
+            "psnr_db": round(psnr_db(runs[0].picture, plain[0].picture), 1),
+            "calls_saved": round(answers.reused_calls / (answers.reused_calls + answers.computed_calls), 3),
+            "speedup": round(median(run.seconds for run in plain) / median(run.seconds for run in runs), 2),
+        }
+        note(f"step cache of {threshold}: {found[str(threshold)]}")
+    return found
+
+
+@dataclass(frozen=True)
+class Alone:
+    picture: NDArray[np.floating]
+    seconds: float
+    answers: Answered
+
+
+def one_alone(pipeline: Served, request: Request) -> Alone:
+    began = time.perf_counter()
+    job = request.begin(pipeline)
+    picture = tiny_painters.alone(pipeline, job)
+    return Alone(picture, time.perf_counter() - began, job.answers)
 
 
 def slope(values: Sequence[float]) -> float:

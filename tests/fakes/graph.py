@@ -23,7 +23,7 @@ import numpy as np
 from engines.chunks import ChunkTiming
 from engines.messages.to_gateway import ErrorKind
 from engines.parameters import Generation
-from engines.payloads import Array, Payload, audio
+from engines.payloads import Array, Payload, Scalar, audio
 from engines.requests import Delivery, Request, RequestFailed, StageTiming
 from fakes import painted
 
@@ -80,6 +80,7 @@ class FakeGraph:
         self.missing = missing
         self.end_of_turn: list[float] = [0.95]
         self.endings: list[float] = [0.9]
+        self.painter_tells: dict[str, Scalar] = {}
         self.transcripts: list[str] = ["What is the capital of France?"]
         self.answers: list[tuple[str, ...]] = [("The capital of France ", "is Paris.")]
         self.finish_reason = "stop"
@@ -275,7 +276,7 @@ class FakeStream:
         await self._graph.wait_for(lambda: self._input_ended or self._stopped())
         if self._stopped():
             return
-        for payload in painted.files(self._request, self._inputs):
+        for payload in painted.files(self._request, self._inputs, self._graph.painter_tells):
             yield output, payload, 0.0, False
         yield output, Payload(), 0.0, True
 

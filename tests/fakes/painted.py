@@ -2,7 +2,7 @@
 which its seed and prompt tell, or the upload at half its brightness."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +13,7 @@ from engines.bridges.assembled import Assembled
 from engines.messages.to_gateway import ErrorKind
 from engines.models import InvalidInput, Produced
 from engines.models.developer import Developer
+from engines.models.diffusion import PREVIEW
 from engines.models.pixels import PixelsModel
 from engines.parameters import Development, Picture
 from engines.payloads import Array, Payload, Scalar
@@ -20,6 +21,7 @@ from engines.requests import Request, RequestFailed
 
 SIDE = 64
 MOST_STEPS = 100
+NOTHING: Mapping[str, Scalar] = {}
 
 
 def colour(prompt: str, seed: int) -> tuple[int, int, int]:
@@ -27,8 +29,8 @@ def colour(prompt: str, seed: int) -> tuple[int, int, int]:
     return number & 255, number >> 8 & 255, number >> 16 & 255
 
 
-def files(request: Request, inputs: Sequence[Payload]) -> Iterator[Payload]:
-    """Progress, previews and files. Raises RequestFailed as the engines do."""
+def files(request: Request, inputs: Sequence[Payload], told: Mapping[str, Scalar] = NOTHING) -> Iterator[Payload]:
+    """Progress, previews and files; `told` with what is finished. Raises RequestFailed as the engines do."""
     picture, wish = request.parameters["painter"], request.parameters["developer"]
     assert isinstance(picture, Picture)
     assert isinstance(wish, Development)
@@ -41,7 +43,9 @@ def files(request: Request, inputs: Sequence[Payload]) -> Iterator[Payload]:
     model = Developer.load(Path(), {})
     room = model.open(wish)
     for painted in _painted(picture, whole):
-        yield from _answered("developer", model.run([(room, painted)])[0])
+        attributes = painted.attributes if PREVIEW in painted.attributes else {**painted.attributes, **told}
+        finished = Payload(painted.text, painted.arrays, attributes)
+        yield from _answered("developer", model.run([(room, finished)])[0])
     yield from (produced.payload for produced in model.flush(room))
 
 

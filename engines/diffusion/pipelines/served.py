@@ -9,6 +9,7 @@ import torch
 
 from engines.diffusion.pipelines.answers import Answered
 from engines.diffusion.pipelines.calls import Call
+from engines.diffusion.pipelines.compared import AnyJob
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.merging import Network, NotSplit, compute
 from engines.diffusion.pipelines.run import Pipeline
@@ -48,8 +49,9 @@ class Served:
         steps: int,
         scheduler: object | None = None,
         previews: int = 0,
+        is_cached: bool = True,
     ) -> PipelineJob:
-        """Up to its first call. Raises what the pipeline raises."""
+        """Up to its first call; with the step cache, where there is one. Raises what the pipeline raises."""
         with torch.no_grad():
             return PipelineJob(
                 self.pipeline,
@@ -57,12 +59,12 @@ class Served:
                 self.known,
                 dict(arguments),
                 torch.Generator().manual_seed(seed),
-                Answered(self.known, self.step_cache),
+                Answered(self.known, self.step_cache if is_cached else None),
                 steps,
                 previews,
             )
 
-    def advance(self, jobs: Sequence[PipelineJob]) -> list[list[Shown] | Exception]:
+    def advance(self, jobs: Sequence[AnyJob]) -> list[list[Shown] | Exception]:
         """One call for jobs of equal keys. An outer `no_grad` because the jobs' own end in any order, and each sets the thread's
         mode back to what it was when that job began."""
         with torch.no_grad():

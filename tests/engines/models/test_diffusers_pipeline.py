@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engines.diffusion.pipelines.job import PipelineJob
+from engines.diffusion.pipelines.compared import AnyJob, psnr_db
 from engines.models import InvalidInput, Produced
 from engines.models.diffusers_pipeline import DiffusersPipeline
 from engines.models.diffusion import PREVIEW
@@ -60,7 +60,7 @@ def ready(directory: Path, **options: object) -> DiffusersPipeline:
     return model
 
 
-def to_the_end(model: DiffusersPipeline, job: PipelineJob) -> list[Produced]:
+def to_the_end(model: DiffusersPipeline, job: AnyJob) -> list[Produced]:
     produced: list[Produced] = []
     while job.calls_left:
         [answer] = model.advance([job])
@@ -319,9 +319,38 @@ def test_a_step_cache_saves_forwards_and_stays_near(folder: Callable[[str], Path
     assert isinstance(reused, int)
     assert computed + reused == 24
     assert reused >= 6
-    exact = painted(film_maker, wanted).astype(float)
-    mean_square = float(((exact - pixels(end)) ** 2).mean())
-    assert 10 * np.log10(255**2 / mean_square) > 30  # PSNR, dB
+    exact = painted(film_maker, wanted)
+    assert psnr_db(pixels(end) / 255, exact / 255) > 30
+
+
+def test_a_step_cache_can_be_compared_with_what_would_be_without(folder: Callable[[str], Path], film_maker: DiffusersPipeline):
+    wanted = Picture(width=32, height=32, steps=12, frames=5, guidance=4.0, previews=1)
+    cached = ready(folder("film"), step_cache={"threshold": 0.3, "compare": True})
+    job = cached.begin(cached.open(wanted), CAT)
+    left = job.calls_left
+    preview, end = to_the_end(cached, job)
+    told = end.payload.attributes["psnr_db"]
+    assert isinstance(told, float)
+    assert told == pytest.approx(psnr_db(pixels(end) / 255, painted(film_maker, wanted) / 255), abs=2)
+    assert end.payload.attributes["reused_calls"]
+    assert preview.payload.attributes[PREVIEW] == 0
+    assert left >= 2 * 12
+
+
+def test_a_job_that_is_changed_or_given_up_is_not_compared(folder: Callable[[str], Path]):
+    cached = ready(folder("picture"), step_cache={"threshold": 0.3, "compare": True})
+    job = cached.begin(cached.open(SMALL), CAT)
+    while job.step < 2:
+        cached.advance([job])
+    cached.update(job, Payload("a dog"))
+    assert "psnr_db" not in to_the_end(cached, job)[-1].payload.attributes
+    job = cached.begin(cached.open(SMALL), CAT)
+    while job.step < 4:
+        cached.advance([job])
+    cached.advance([job])
+    cached.advance([job])
+    cached.abandon(job)
+    assert job.calls_left == 0
 
 
 def test_a_lora_is_in_force_with_its_scale(folder: Callable[[str], Path], painter: DiffusersPipeline, tmp_path: Path):

@@ -90,6 +90,22 @@ async def test_previews_and_the_picture_are_streamed(client: openai.AsyncOpenAI)
     assert events[2].usage.total_tokens == 0
 
 
+async def test_what_a_step_cache_saved_is_in_the_timing(edge: Edge, graph: FakeGraph) -> None:
+    async def timing(**changes: object) -> dict[str, Any]:
+        async with edge.http.post(f"{edge.url}/v1/images/generations", json=body(**changes)) as answer:
+            assert answer.status == 200
+            lines = (await answer.text()).splitlines()
+        return json.loads([line.removeprefix("data: ") for line in lines if "metrics" in line][-1])["metrics"]
+
+    assert "reused_calls" not in await timing()
+    graph.painter_tells = {"computed_calls": 14, "reused_calls": 6}
+    told = await timing(n=2)
+    assert (told["computed_calls"], told["reused_calls"], told.get("psnr_db")) == (28, 12, None)
+    assert told["total_ms"] > 0
+    graph.painter_tells |= {"psnr_db": 41.5}
+    assert (await timing(n=2))["psnr_db"] == (await timing(stream=True, partial_images=1))["psnr_db"] == 41.5
+
+
 async def test_edits_begin_with_the_upload(client: openai.AsyncOpenAI, graph: FakeGraph) -> None:
     answer = await client.images.edit(
         model="painter-1",
