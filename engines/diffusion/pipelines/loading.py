@@ -9,6 +9,8 @@ import torch
 from diffusers.models.autoencoders.autoencoder_kl import AutoencoderKL
 from diffusers.pipelines.pipeline_utils import DiffusionPipeline
 from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
+from diffusers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar as disable_its_bars_too
 
 from engines.diffusion.pipelines.folder import check_folder, lora_folder
 from engines.models.options import DiffusersOptions, LoraOptions, QuantizationOptions
@@ -21,6 +23,9 @@ def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
     check_folder(directory)
     loras = [lora_folder(directory, number, lora) for number, lora in enumerate(options.loras)]
     device = _device(options.device)
+    _check_device(device, options)
+    disable_progress_bar()
+    disable_its_bars_too()
     pipeline = DiffusionPipeline.from_pretrained(
         str(directory),
         dtype=_dtype(options.dtype, device),
@@ -41,6 +46,16 @@ def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
 
 def _device(name: str) -> torch.device:
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+def _check_device(device: torch.device, options: DiffusersOptions) -> None:
+    """Raises ValueError."""
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"options.device: expected cpu or auto on a machine without a GPU, got {options.device!r}")
+    if device.type == "cpu" and options.offload != "none":
+        raise ValueError(
+            f"options.offload: expected none without a GPU, from which networks could be moved, got {options.offload!r}"
+        )
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

@@ -85,4 +85,21 @@ class Served:
 
     def _network(self, call: Call) -> Network:
         component, method = self._components[call.site[0]], call.site[1]
-        return cast(Network, component if method == "__call__" else getattr(component, method))
+        network = cast(Network, component if method == "__call__" else getattr(component, method))
+        return _given_floats(network) if call.site[0] == "vae" and _is_wide(component) else network
+
+
+def _is_wide(component: object) -> bool:
+    """Was it kept in float32, whatever the others are? See loading."""
+    return isinstance(component, torch.nn.Module) and next(component.parameters()).dtype == torch.float32
+
+
+def _given_floats(network: Network) -> Network:
+    def call(*args: object, **kwargs: object) -> object:
+        return network(*map(_float, args), **{name: _float(value) for name, value in kwargs.items()})
+
+    return call
+
+
+def _float(value: object) -> object:
+    return value.float() if isinstance(value, torch.Tensor) and value.is_floating_point() else value

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from engines.diffusion.pipelines.compared import AnyJob, psnr_db
@@ -364,3 +365,33 @@ def test_a_lora_is_in_force_with_its_scale(folder: Callable[[str], Path], painte
 def test_half_precision_with_what_saves_memory_is_near(folder: Callable[[str], Path], painter: DiffusersPipeline):
     frugal = ready(folder("picture"), dtype="bfloat16", attention_slicing=True, vae_slicing=True, vae_tiling=True)
     assert mean_error(painted(frugal, SMALL), painted(painter, SMALL)) < 4
+
+
+def test_float16_with_a_vae_that_stays_in_float32_paints(folder: Callable[[str], Path], painter: DiffusersPipeline):
+    assert mean_error(painted(ready(folder("picture"), dtype="float16"), SMALL), painted(painter, SMALL)) < 4
+
+
+def test_compiled_networks_paint_the_same(folder: Callable[[str], Path], painter: DiffusersPipeline):
+    compiled = ready(folder("picture"), compile={"backend": "eager"})
+    assert mean_error(painted(compiled, SMALL), painted(painter, SMALL)) < 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"offload": "model"}, "options.offload: expected none without a GPU"),
+        ({"offload": "sequential"}, "options.offload: expected none without a GPU"),
+        ({"device": "cuda"}, "options.device: expected cpu or auto on a machine without a GPU"),
+    ],
+)
+def test_what_wants_a_gpu_is_refused_without_one(folder: Callable[[str], Path], options: dict[str, object], complaint: str):
+    with pytest.raises(ValueError, match=complaint):
+        DiffusersPipeline.load(folder("picture"), options)
+
+
+def test_loading_draws_no_bars(folder: Callable[[str], Path], capfd: pytest.CaptureFixture[str]):
+    directory = folder("picture")
+    capfd.readouterr()
+    DiffusersPipeline.load(directory, {})
+    assert "Loading" not in capfd.readouterr().err
