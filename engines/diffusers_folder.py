@@ -65,7 +65,8 @@ def _class_name(file: Path, directory: Path) -> str:
     try:
         content = msgspec.json.decode(index.read_bytes(), type=dict[str, object])
     except OSError as absent:
-        fault = f"{SECTION}: expected a folder in diffusers layout, and {index} cannot be read ({absent.strerror})"
+        here = "a folder of this machine in diffusers layout (nothing is downloaded)"
+        fault = f"{SECTION}: expected {here}, and {index} cannot be read ({absent.strerror})"
         raise ConfigurationError(file, fault) from absent
     except msgspec.MsgspecError as broken:
         raise ConfigurationError(file, f"{SECTION}: expected a JSON object in {index}, got something else ({broken})") from broken

@@ -60,9 +60,10 @@ class Speech(msgspec.Struct, frozen=True, tag="speech"):
 class Picture(msgspec.Struct, frozen=True, tag="picture"):
     """Pictures or a film from a prompt (the input's text) by a pipeline of denoising steps. None: what the pipeline itself takes.
 
-    `width` and `height` are in pixels; `frames` more than 1 is a film. `sampler` is a name of engines/diffusion/pipelines. The
-    noise is drawn from `seed`. `strength` in (0, 1] is how much of a given picture is painted anew. `previews` is how many times
-    the unfinished picture is shown.
+    `width` and `height` are in pixels; `frames` more than 1 is a film, of just so many or, with `about_frames`, of the number
+    nearest to it that the pipeline can make. `sampler` is a name of engines/diffusion/pipelines. The noise is drawn from `seed`.
+    `strength` in (0, 1] is how much of a given picture is painted anew. `previews` is how many times the unfinished picture is
+    shown.
     """
 
     width: int | None = None
@@ -75,6 +76,7 @@ class Picture(msgspec.Struct, frozen=True, tag="picture"):
     seed: int = 0
     strength: float | None = None
     previews: int = 0
+    about_frames: bool = False
 
 
 class Development(msgspec.Struct, frozen=True, tag="development"):

@@ -95,7 +95,8 @@ class UnknownModel(Refusal):
     """`known` are the models that do this work here."""
 
     def __init__(self, got: str, known: tuple[str, ...], work: str) -> None:
-        message = f"model: expected {' or '.join(known) or 'none: nothing here does that'} for {work}, got {shown(got)}"
+        expected = f"{' or '.join(known)} for {work}" if known else f"one for {work}, of which this deployment has none"
+        message = f"model: expected {expected}, got {shown(got)}"
         super().__init__(message, status=404, code="model_not_found", field="model")
 
 

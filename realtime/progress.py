@@ -4,6 +4,13 @@ from collections.abc import Callable, Iterable
 
 from engines.messages.to_gateway import StageState, StageStatus
 
+STOPPING = "stopping"
+
+
+def stopping(limit_s: float) -> str:
+    """Of a server in the middle of something."""
+    return f"{STOPPING}: what has begun may take {limit_s:g} s more; a second Ctrl-C, or SIGTERM, ends it at once"
+
 
 class Progress:
     """`on_ready` is called once, the first time that every stage is ready."""

@@ -34,7 +34,7 @@ from realtime.metrics import Metrics
 from realtime.picture_links import PictureLinks
 from realtime.place import Place, host_name
 from realtime.priority import CLOCK, ask_for_priority
-from realtime.progress import Progress
+from realtime.progress import STOPPING, Progress, stopping
 from realtime.settings import ServerSettings
 from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
@@ -210,7 +210,7 @@ class Gateway:
             self._status_changed()
             await self.context.drain.until_stopping()
             self.context.node.set(draining=True)
-            self._say("stopping")
+            self._say(stopping(self.context.settings.drain_s) if self._is_busy() else STOPPING)
             await self._until_nobody_is_served()
             accepting.close()
             await runner.cleanup()

@@ -1,6 +1,7 @@
 """A pipeline of diffusers, any of them, from a directory in its layout. Prompts, and pictures where it takes them, become
 pictures or a film; jobs of several requests share the calls of its networks. How: engines/diffusion/pipelines."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from typing import cast
 import msgspec
 import torch
 
-from engines.diffusion.pipelines.arguments import asked, check
+from engines.diffusion.pipelines.arguments import asked, check, fitted
 from engines.diffusion.pipelines.compared import AnyJob, ComparedJob
 from engines.diffusion.pipelines.job import PipelineJob, Shown
 from engines.diffusion.pipelines.loading import load
@@ -28,6 +29,7 @@ from engines.parameters import Parameters, Picture
 from engines.payloads import Array, Payload, Scalar
 from engines.worker.foreign import attempt
 
+logger = logging.getLogger(__name__)
 KIND = "diffusers 1"
 PIECE_BYTES = 8 * 1024 * 1024
 ARGUMENTS = {"image": "image", "mask": "mask_image"}
@@ -57,14 +59,16 @@ class DiffusersPipeline:
         return cls(load(directory, checked), checked)
 
     def warm_up(self) -> None:
+        logger.info("it has been read; now a few small pictures show which of its calls can be shared")
         self._ways.try_out(self._options)
 
     def open(self, parameters: Parameters) -> Pictures:
         if not isinstance(parameters, Picture):
             raise InvalidInput(f"parameters: expected picture, got {type(parameters).__name__}")
-        check(parameters, self._ways.takes, self._options)
-        sampler(parameters.sampler, self._ways.own.scheduler)
-        return Pictures(parameters)
+        wanted = fitted(parameters, self._ways.takes)
+        check(wanted, self._ways.takes, self._options)
+        sampler(wanted.sampler, self._ways.own.scheduler)
+        return Pictures(wanted)
 
     def reset(self, state: Pictures) -> None:
         state.begun = 0

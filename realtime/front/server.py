@@ -25,7 +25,7 @@ from realtime.health import ReadyReport, report
 from realtime.keys import check_keys, credentials_of, say_if_open
 from realtime.listener import Listener, listen
 from realtime.place import Place, host_name
-from realtime.progress import Progress
+from realtime.progress import Progress, stopping
 from realtime.server import check_programs, settle_memory
 from realtime.signals import on_signals, renew_on_hang_up
 from realtime.tls import Certificate, own_certificate
@@ -102,7 +102,7 @@ class Front:
             self._say(f"listening on {listener.url} with {self._count} nodes")
             self._status_changed()
             await self.drain.wait()
-            self._say("stopping")
+            self._say(stopping(self._deployment.server.drain_s))
             await asyncio.gather(*(node.stop() for node in self._nodes))
             for task in work:
                 task.cancel()

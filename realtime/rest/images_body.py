@@ -20,6 +20,7 @@ MOST_PREVIEWS = 3
 _NOT_HERE = {
     "frame_count": "pictures that move are films, and POST /v1/videos makes them",
     "frame_duration_ms": "pictures that move are films, and POST /v1/videos makes them",
+    "num_images_per_prompt": "it is called `n` here",
     "svg": "models here paint in pixels",
     "style": "the prompt says it",
     "complexity": "`steps` says how long is painted",
@@ -41,6 +42,7 @@ class ImagesBody(PictureFields, frozen=True, kw_only=True):
     quality: str | None = None
     frame_count: object = None
     frame_duration_ms: object = None
+    num_images_per_prompt: object = None
     svg: object = None
     style: object = None
     complexity: object = None

@@ -18,6 +18,14 @@ LEAST_SIDE, MOST_SIDE, MOST_PIXELS = 16, 8_192, 8 << 20
 """Of a size. So many pixels of three bytes each fit into the ring of a worker."""
 MOST_STEPS = 1_000
 SEEDS = 2**63
+_CALLED_HERE = {
+    "num_inference_steps": "steps",
+    "guidance_scale": "guidance",
+    "true_cfg_scale": "guidance",
+    "width": "size",
+    "height": "size",
+}
+"""The names that diffusers has for the same: who sends them should not get something else in silence."""
 _SIZE = re.compile(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,5})", re.ASCII)
 
 
@@ -34,9 +42,17 @@ class PictureFields(msgspec.Struct, frozen=True, kw_only=True):
     negative_prompt: str | None = None
     sampler: Annotated[str, msgspec.Meta(max_length=MAX_SAMPLER_CHARACTERS)] | None = None
     strength: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    num_inference_steps: object = None
+    guidance_scale: object = None
+    true_cfg_scale: object = None
+    width: object = None
+    height: object = None
 
-    def picture(self, frames: int | None = None, previews: int = 0) -> Picture:
+    def picture(self, frames: int | None = None, previews: int = 0, *, about_frames: bool = False) -> Picture:
         """As the painter takes it. Raises Invalid."""
+        for field, here in _CALLED_HERE.items():
+            if (value := msgspec.structs.asdict(self)[field]) is not None:
+                raise Invalid(field, f"nothing (it is called `{here}` here)", value)
         _check_prompt("prompt", self.prompt)
         if self.negative_prompt is not None:
             _check_length("negative_prompt", self.negative_prompt)
@@ -52,6 +68,7 @@ class PictureFields(msgspec.Struct, frozen=True, kw_only=True):
             seed=secrets.randbelow(SEEDS) if self.seed is None else self.seed,
             strength=self.strength,
             previews=previews,
+            about_frames=about_frames,
         )
 
 

@@ -43,13 +43,14 @@ class VideoBody(PictureFields, frozen=True, kw_only=True):
     seconds: str | float | None = None
     fps: Annotated[int, msgspec.Meta(ge=1, le=60)] | None = None
     frames: Annotated[int, msgspec.Meta(ge=2, le=MOST_FRAMES)] | None = None
+    num_frames: object = None
     input_reference: Reference | None = None
 
     def wish(self, model: str) -> FilmWish:
         """Raises Invalid."""
         frames_per_s = self.fps or FRAMES_PER_S
         frames, seconds = self._length(frames_per_s)
-        picture = self.picture(frames=frames)
+        picture = self.picture(frames=frames, about_frames=self.frames is None)
         _check_size(picture, frames, self.size)
         return FilmWish(
             model=model,
@@ -62,6 +63,8 @@ class VideoBody(PictureFields, frozen=True, kw_only=True):
 
     def _length(self, frames_per_s: int) -> tuple[int, str]:
         """Frames, and seconds as they are told. Raises Invalid."""
+        if self.num_frames is not None:
+            raise Invalid("num_frames", "nothing (it is called `frames` here)", self.num_frames)
         if self.frames is not None:
             if self.seconds is not None:
                 raise Invalid("frames", "none with seconds: each says how long it is to be", self.frames)

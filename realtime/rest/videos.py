@@ -86,8 +86,9 @@ async def get_content(request: web.Request) -> web.StreamResponse:
     seen = await _found(request)
     made = outcome_of(seen)
     if not isinstance(made, FilmMade):
-        message = f"video {seen.job_id} is {seen.state.value}: it has no content{'' if seen.ended_at else ' yet'}"
-        raise Refusal(message, code="video_not_ready")
+        if made is None:
+            raise Refusal(f"video {seen.job_id} is {seen.state.value}: it has no content yet", code="video_not_ready")
+        raise Refusal(f"video {seen.job_id} has failed and has no content ({made.message})", code="video_not_ready")
     context = request.app[CONTEXT]
     path = await context.jobs.files.find(made.host, made.file)
     if path is None:

@@ -94,3 +94,9 @@ async def test_uploads_are_edited_by_networks_that_paint_from_prompts(client: op
 
 async def test_its_name_is_that_of_the_folder(client: openai.AsyncOpenAI) -> None:
     assert [model.id async for model in client.models.list()] == ["antiphon-images", "tiny-painter"]
+
+
+async def test_its_log_has_no_progress_bars_and_no_advice_of_libraries(served: Served) -> None:
+    log = served.log.read_text()
+    assert "painter: reading tiny-painter, " in log
+    assert not [word for word in ("it/s]", "%|", "torchvision") if word in log]

@@ -74,7 +74,8 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     assert fault(tmp_path, "diffusers: 3") == "diffusers: expected the path of a folder in diffusers layout, got 3"
     index = tmp_path / "weights" / "model_index.json"
     assert fault(tmp_path) == (
-        f"diffusers: expected a folder in diffusers layout, and {index} cannot be read (No such file or directory)"
+        "diffusers: expected a folder of this machine in diffusers layout (nothing is downloaded), "
+        f"and {index} cannot be read (No such file or directory)"
     )
     folder(tmp_path, 7)
     assert fault(tmp_path) == f"diffusers: expected the name of a pipeline as _class_name in {index}, got 7"

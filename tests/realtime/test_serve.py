@@ -44,6 +44,7 @@ async def test_a_session_that_is_open_is_told_of_the_end(serve: Serve) -> None:
         async with http.ws_connect(f"{served.url}/v1/realtime") as client:
             assert (await client.receive_json())["type"] == "session.created"
             served.process.send_signal(signal.SIGTERM)
+            await served.until("stopping: what has begun may take 30 s more; a second Ctrl-C, or SIGTERM, ends it at once")
             kinds = [message.data async for message in client]
             assert "server_draining" in kinds[-1]
             assert client.close_code == 1012

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from PIL.Image import Image
 
@@ -28,6 +29,14 @@ class Asked:
     steps: int
 
 
+def fitted(wanted: Picture, takes: Taken) -> Picture:
+    """With as many frames as the pipeline can make, where it is to be about so many; more than one all the same."""
+    if wanted.frames is None or not wanted.about_frames:
+        return wanted
+    units = max(round((wanted.frames - 1) / takes.frame_unit), 1)
+    return replace(wanted, frames=units * takes.frame_unit + 1, about_frames=False)
+
+
 def check(wanted: Picture, takes: Taken, options: DiffusersOptions) -> None:
     """Raises InvalidInput."""
     if wanted.steps is not None:
@@ -45,7 +54,7 @@ def check(wanted: Picture, takes: Taken, options: DiffusersOptions) -> None:
     if wanted.strength is not None and not (math.isfinite(wanted.strength) and 0 < wanted.strength <= 1):
         raise InvalidInput(f"strength: expected more than 0 and at most 1, got {wanted.strength}")
     if wanted.strength is not None and "strength" not in takes.names:
-        raise InvalidInput(f"strength: expected none, since this pipeline paints nothing anew, got {wanted.strength}")
+        raise InvalidInput(f"strength: expected none where no picture is given, or none can be, got {wanted.strength}")
 
 
 def asked(wanted: Picture, payload: Payload, takes: Taken, options: DiffusersOptions) -> Asked:
@@ -122,6 +131,8 @@ def _check_guidance(wanted: Picture, takes: Taken) -> None:
 
 
 def _pictures(payload: Payload, takes: Taken, options: DiffusersOptions) -> dict[str, Image]:
+    if unknown := sorted(set(payload.arrays) - {"image", "mask"}):
+        raise InvalidInput(f"{unknown[0][:40]}: expected no more than one image and one mask, got another")
     given: dict[str, Image] = {}
     for name, parameter, channels in (("image", "image", (3,)), ("mask", "mask_image", ())):
         if name not in payload.arrays:
@@ -132,8 +143,6 @@ def _pictures(payload: Payload, takes: Taken, options: DiffusersOptions) -> dict
     if "mask_image" in given and ("image" not in given or given["image"].size != given["mask_image"].size):
         got = f"{given['image'].size} and {given['mask_image'].size}" if "image" in given else "only a mask"
         raise InvalidInput(f"mask: expected an image and a mask of its size, got {got}")
-    if unknown := sorted(set(payload.arrays) - {"image", "mask"}):
-        raise InvalidInput(f"{unknown[0][:40]}: expected no more than image and mask, got it")
     return given
 
 

@@ -1,6 +1,7 @@
 """A directory in diffusers layout as a pipeline that is ready on its device, with the library's own options."""
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportCallIssue=false
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -9,23 +10,24 @@ import torch
 from diffusers.models.autoencoders.autoencoder_kl import AutoencoderKL
 from diffusers.pipelines.pipeline_utils import DiffusionPipeline
 from diffusers.quantizers.pipe_quant_config import PipelineQuantizationConfig
-from diffusers.utils.logging import disable_progress_bar
-from transformers.utils.logging import disable_progress_bar as disable_its_bars_too
 
 from engines.diffusion.pipelines.folder import check_folder, lora_folder
+from engines.diffusion.pipelines.library_logs import log_as_we_do
 from engines.models.options import DiffusersOptions, LoraOptions, QuantizationOptions
 
+logger = logging.getLogger(__name__)
+WEIGHTS = (".safetensors", ".bin")
 DENOISERS = ("unet", "transformer", "transformer_2", "prior", "decoder")
 
 
 def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
     """Raises ValueError for what is missing, and what the library raises."""
+    log_as_we_do()
     check_folder(directory)
     loras = [lora_folder(directory, number, lora) for number, lora in enumerate(options.loras)]
     device = _device(options.device)
     _check_device(device, options)
-    disable_progress_bar()
-    disable_its_bars_too()
+    logger.info("reading %s, %.1f GB, for %s", directory.name, _weights_bytes(directory) / 1e9, device)
     pipeline = DiffusionPipeline.from_pretrained(
         str(directory),
         dtype=_dtype(options.dtype, device),
@@ -42,6 +44,11 @@ def load(directory: Path, options: DiffusersOptions) -> DiffusionPipeline:
             if isinstance(network := pipeline.components.get(name), torch.nn.Module):
                 network.compile(**cast("dict[str, bool]", options.compile))
     return pipeline
+
+
+def _weights_bytes(directory: Path) -> int:
+    """Of all that lies there: with variants beside each other it is more than will be read."""
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.suffix in WEIGHTS and file.is_file())
 
 
 def _device(name: str) -> torch.device:

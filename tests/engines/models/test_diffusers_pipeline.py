@@ -132,6 +132,16 @@ def test_wrong_parameters_are_refused_by_name(painter: DiffusersPipeline, wanted
     assert str(refused.value).startswith(complaint)
 
 
+@pytest.mark.parametrize(("about", "made"), [(2, 5), (5, 5), (6, 5), (8, 9), (64, 65), (256, 257)])
+def test_about_so_many_frames_are_as_many_as_the_pipeline_can_make(film_maker: DiffusersPipeline, about: int, made: int):
+    assert film_maker.open(Picture(frames=about, about_frames=True)).wanted == Picture(frames=made)
+
+
+def test_about_more_frames_than_allowed_are_refused(film_maker: DiffusersPipeline):
+    with pytest.raises(InvalidInput, match="frames: expected 1 to 257, got 261"):
+        film_maker.open(Picture(frames=260, about_frames=True))
+
+
 def test_frames_that_the_pipeline_would_round_are_refused(film_maker: DiffusersPipeline):
     with pytest.raises(InvalidInput, match="frames: expected one more than a multiple of 4, got 6"):
         film_maker.open(Picture(frames=6))
@@ -153,7 +163,7 @@ def test_frames_that_the_pipeline_would_round_are_refused(film_maker: DiffusersP
         ),
         (Payload("a cat", {"image": upload((31, 32, 3))}), "image height: expected a multiple of 2 pixels, got 31"),
         (Payload("a cat", {"image": upload((0, 32, 3))}), "image height: expected a multiple of 2 pixels, got 0"),
-        (Payload("a cat", {"sketch": upload((32, 32, 3))}), "sketch: expected no more than image and mask, got it"),
+        (Payload("a cat", {"sketch": upload((32, 32, 3))}), "sketch: expected no more than one image and one mask, got another"),
     ],
 )
 def test_wrong_input_is_refused_by_name(mender: DiffusersPipeline, payload: Payload, complaint: str):
@@ -191,7 +201,7 @@ def test_what_only_the_pipeline_finds_wrong_is_the_fault_of_a_field(
 def test_a_pipeline_without_pictures_refuses_them(film_maker: DiffusersPipeline):
     with pytest.raises(InvalidInput, match="image: expected none, since this pipeline takes none"):
         film_maker.begin(film_maker.open(SMALL), Payload("a cat", {"image": upload((32, 32, 3))}))
-    with pytest.raises(InvalidInput, match="strength: expected none, since this pipeline paints nothing anew"):
+    with pytest.raises(InvalidInput, match="strength: expected none where no picture is given, or none can be"):
         film_maker.open(Picture(strength=0.5))
 
 
@@ -208,7 +218,7 @@ def test_a_painter_of_prompts_edits_with_the_librarys_other_pipelines(painter: D
 @pytest.mark.parametrize(
     ("wanted", "arrays", "complaint"),
     [
-        (Picture(strength=0.5), {}, "strength: expected none, since this pipeline paints nothing anew, got 0.5"),
+        (Picture(strength=0.5), {}, "strength: expected none where no picture is given, or none can be, got 0.5"),
         (Picture(), {"mask": upload((32, 32))}, "mask: expected an image and a mask of its size, got only a mask"),
         (Picture(width=64, height=64), {"image": upload((32, 32, 3))}, "width, height: expected those of the image, 32 × 32"),
         (Picture(previews=1), {"image": upload((32, 32, 3)), "mask": upload((32, 32))}, "previews: expected 0, since what"),

@@ -39,6 +39,8 @@ async def edge(serve_edge: ServeEdge, tmp_path: Path) -> Edge:
         ("seconds", []),
         ("frames", 1),
         ("frames", 1_001),
+        ("num_frames", 81),
+        ("num_inference_steps", 30),
         ("fps", 0),
         ("fps", 61),
         ("size", "0x64"),

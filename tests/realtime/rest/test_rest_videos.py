@@ -78,7 +78,7 @@ async def test_a_film_of_so_many_seconds(videos: Any, graph: FakeGraph) -> None:
     [request] = graph.of("painter")
     picture = request.parameters["painter"]
     assert isinstance(picture, Picture)
-    assert picture.frames == 64
+    assert (picture.frames, picture.about_frames) == (64, True)
 
 
 async def test_a_film_that_begins_with_a_picture(videos: Any, graph: FakeGraph) -> None:
@@ -152,7 +152,7 @@ async def test_an_engine_that_fails_fails_the_job(videos: Any, graph: FakeGraph,
     assert (video.error.code, video.completed_at) == ("engine", None)
     assert "spilt" in video.error.message
     assert not kept_in(tmp_path)
-    with pytest.raises(openai.BadRequestError, match="is failed: it has no content"):
+    with pytest.raises(openai.BadRequestError, match="has failed and has no content \\("):
         await videos.download_content(video.id)
     assert (await made(videos)).status == "completed", "the next one is served"
 
