@@ -7,12 +7,14 @@ from aiohttp import web
 
 from realtime.context import CONTEXT
 from realtime.guard import PRINCIPAL
+from realtime.health import check_open
 from realtime.rest.request_ids import new_id
 from realtime.turned_away import turned_away
 from sessions.admission.admission import Applicant, NotAdmitted
 from sessions.admission.seats import REQUEST
 from sessions.store.interface import StoreDown
 from sessions.store.records import Priority
+from sessions.store.records import Refusal as Reason
 
 
 @asynccontextmanager
@@ -30,4 +32,6 @@ async def admitted(request: web.Request) -> AsyncGenerator[None]:
         async with context.admission.seat(applicant):
             yield
     except (NotAdmitted, StoreDown) as failure:
+        if isinstance(failure, NotAdmitted) and failure.reason is Reason.WAITED:
+            check_open(context)  # what it waited for may be a model that loads
         raise turned_away(failure) from failure

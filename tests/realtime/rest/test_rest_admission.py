@@ -4,7 +4,8 @@ import asyncio
 
 import aiohttp
 
-from fakes.edge import Edge, ServeEdge
+from engines.messages.to_gateway import StageState, StageStatus
+from fakes.edge import Edge, FakeStages, ServeEdge
 from fakes.faulty_store import FaultyStore
 from fakes.graph import FakeGraph
 from sessions.admission.settings import AdmissionSettings
@@ -42,6 +43,16 @@ async def test_whoever_waits_in_vain_is_told_when_to_come_again(serve_edge: Serv
     assert int(retry_after) >= 1
     gate.release()
     assert (await first)[0] == 200
+
+
+async def test_whoever_waits_in_vain_while_models_load_is_told_so(serve_edge: ServeEdge, graph: FakeGraph) -> None:
+    stages = FakeStages()
+    stages.thinker = StageStatus("thinker", StageState.LOADING, 8, "loading vllm")
+    edge = await serve_edge(stages=stages, admission=AdmissionSettings(request_wait_s=0.05, place_s=0.05))
+    edge.context.node.set(ready=False)
+    status, text, retry_after = await answer(edge)
+    assert (status, "not ready, still loading: thinker (loading vllm)" in text, retry_after is not None) == (503, True, True)
+    assert not graph.requests
 
 
 async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind(serve_edge: ServeEdge, graph: FakeGraph) -> None:
