@@ -18,7 +18,7 @@ PLACES = 8
 
 
 def jobs_count_down(bench: DiffusionBench) -> None:
-    """key, rows, calls_left, step and steps are the same when asked again, steps are counted up, and at the end none is left"""
+    """what a job says of itself is the same when asked again, steps are counted up, and at the end none is left"""
     for inputs in bench.samples.sequences:
         state = bench.open()
         for payload in inputs:
@@ -135,9 +135,9 @@ def inputs_are_copied(bench: DiffusionBench) -> None:
 
 def _standing_holds(job: Running, step: int) -> None:
     known, asked = job.standing, job.job
-    again = (asked.key, asked.rows, asked.calls_left, asked.step, asked.steps)
+    again = (asked.key, asked.rows, asked.calls_left, asked.step, asked.steps, asked.prepares)
     if again != known:
-        raise ConformanceFault(f"key, rows, calls_left, step, steps: expected {tuple(known)} again, got {again}")
+        raise ConformanceFault(f"key, rows, calls_left, step, steps, prepares: expected {tuple(known)} again, got {again}")
     if not step <= known.step <= known.steps:
         raise ConformanceFault(f"step: expected {step} or more, and at most {known.steps}, got {known.step}")
 

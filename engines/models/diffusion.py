@@ -47,6 +47,11 @@ class Job(Protocol):
         ...
 
     @property
+    def prepares(self) -> bool:
+        """The next call comes before its steps, such as to encode a prompt: until then nobody can share those with it."""
+        ...
+
+    @property
     def step(self) -> int:
         """Denoising steps done."""
         ...

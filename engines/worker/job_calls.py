@@ -24,6 +24,7 @@ class Standing(NamedTuple):
     calls_left: int
     step: int
     steps: int
+    prepares: bool
 
 
 class Begun(NamedTuple):
@@ -110,8 +111,8 @@ def _going_on(job: Job) -> Standing:
 
 def _standing(job: Job) -> Standing:
     """Raises whatever the job raises, TypeError for numbers that are not whole, and RuntimeError for what cannot be."""
-    numbers = (job.rows, job.calls_left, job.step, job.steps)
-    standing = Standing(job.key, *map(operator.index, numbers))
+    rows, calls_left, step, steps = map(operator.index, (job.rows, job.calls_left, job.step, job.steps))
+    standing = Standing(job.key, rows, calls_left, step, steps, bool(job.prepares))
     hash(standing.key)
     if standing.calls_left < 0 or (standing.calls_left and standing.rows < 1):
         raise RuntimeError(

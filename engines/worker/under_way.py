@@ -34,12 +34,13 @@ class Work:
     def of(cls, number: int, taken: Input, deadline: float | None, submit: Submit, begun: Begun, now: float) -> "Work":
         standing = begun.standing
         place = standing.key, standing.rows, standing.calls_left
-        member = Member(submit.service_class.value, taken.pushed_at, deadline, *place)
+        member = Member(submit.service_class.value, taken.pushed_at, deadline, *place, prepares=standing.prepares)
         return cls(number, begun.job, member, standing, taken.pushed_at, begun.run_ms, now)
 
     def follow(self, standing: Standing) -> None:
         member, self.standing = self.member, standing
         member.key, member.rows, member.calls_left = standing.key, standing.rows, standing.calls_left
+        member.prepares = standing.prepares
 
     def attributes(self) -> dict[str, Scalar]:
         """Of every chunk."""

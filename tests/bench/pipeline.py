@@ -14,7 +14,7 @@ step caches of two thresholds: how near it is to the one without (`psnr_db`), th
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -29,6 +29,8 @@ from engines.diffusion.pipelines.answers import Answered
 from engines.diffusion.pipelines.compared import psnr_db
 from engines.diffusion.pipelines.job import PipelineJob
 from engines.diffusion.pipelines.served import Served
+from engines.diffusion.scheduling import Member
+from engines.diffusion.scheduling.steps import Steps
 from engines.models.options import DiffusersOptions, StepCacheOptions
 from engines.worker.memory import resident_bytes
 from fakes import tiny_painters, tiny_pipelines
@@ -87,25 +89,39 @@ def pictures_a_second(work: Callable[[], object], pictures: int) -> float:
 
 
 def users(pipeline: Served, requests: int) -> None:
-    """Whoever has waited longest is served with all of the same key; who is done asks again at once."""
+    """The scheduler of the engine chooses who shares the next call; who is done asks again at once."""
+    scheduler = Steps(USERS)
     left = dict.fromkeys(range(USERS), requests)
-    waiting: list[tuple[int, PipelineJob]] = []
+    there: dict[Member, tuple[int, PipelineJob]] = {}
     coming = list(range(USERS))
-    while waiting or coming:
+    while there or coming:
         if coming:
             user = coming.pop(0)
-            waiting.append((user, Request(PROMPTS[user], STEPS, user, GUIDANCE).begin(pipeline)))
-        sharing = [member for member in waiting if member[1].key == waiting[0][1].key]
-        answers = pipeline.advance([job for _, job in sharing])
-        waiting = [member for member in waiting if member not in sharing]
-        for (user, job), answer in zip(sharing, answers, strict=True):
-            if isinstance(answer, Exception):
-                raise answer
-            if job.calls_left:
-                waiting.append((user, job))
-                continue
+            job = Request(PROMPTS[user], STEPS, user, GUIDANCE).begin(pipeline)
+            member = Member("batch", time.monotonic(), None, job.key, job.rows, job.calls_left, job.prepares)
+            there[member] = user, job
+            assert scheduler.enter(member, member.released_at) is None
+        for member in shared_call(pipeline, scheduler, there):
+            user, _ = there.pop(member)
+            scheduler.leave(member)
             left[user] -= 1
             coming += [user] if left[user] else []
+
+
+def shared_call(pipeline: Served, scheduler: Steps, there: Mapping[Member, tuple[int, PipelineJob]]) -> list[Member]:
+    """Those that are done with it."""
+    began = time.monotonic()
+    run = scheduler.choose(began).run
+    answers = pipeline.advance([there[member][1] for member in run])
+    scheduler.ran(run, time.monotonic() - began)
+    done: list[Member] = []
+    for member, answer in zip(run, answers, strict=True):
+        if isinstance(answer, Exception):
+            raise answer
+        job = there[member][1]
+        member.key, member.rows, member.calls_left, member.prepares = job.key, job.rows, job.calls_left, job.prepares
+        done += [] if job.calls_left else [member]
+    return done
 
 
 def alone(pictures: int) -> None:

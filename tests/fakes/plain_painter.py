@@ -33,6 +33,7 @@ class Canvas:
     text: str
     step: int = 0
     rows: int = 1
+    prepares: bool = False
 
     @property
     def key(self) -> Hashable:

@@ -28,6 +28,8 @@ class Work:
     calls: int
     deadline_s: float | None = None
     keys: tuple[Hashable, ...] = ("a shape",)
+    prepares: int = 0
+    """Its first calls, that nobody shares the others with it before."""
     rows: int = 1
     gives_up_at: float = inf
 
@@ -102,7 +104,7 @@ class SimulatedEngine:
     def _enter(self, work: Work) -> None:
         now = self.record.now
         deadline = None if work.deadline_s is None else work.at + work.deadline_s
-        member = Member(work.service_class, work.at, deadline, work.key(0), work.rows, work.calls)
+        member = Member(work.service_class, work.at, deadline, work.key(0), work.rows, work.calls, work.prepares > 0)
         rejected = self._scheduler.enter(member, now)
         if rejected is not None:
             assert rejected.member is member
@@ -137,7 +139,8 @@ class SimulatedEngine:
         for member in run:
             work = self._there[member]
             member.calls_left -= 1
-            member.key = work.key(work.calls - member.calls_left)
+            calls_had = work.calls - member.calls_left
+            member.key, member.prepares = work.key(calls_had), calls_had < work.prepares
             if member.calls_left == 0:
                 self._end(member, "done")
 

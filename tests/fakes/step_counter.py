@@ -51,6 +51,11 @@ class Count:
     previews: bool
     sums: NDArray[np.float32]
     step: int = 0
+    preparations: int = 0
+
+    @property
+    def prepares(self) -> bool:
+        return self.step < self.preparations
 
     @property
     def calls_left(self) -> int:
@@ -59,8 +64,8 @@ class Count:
 
 class StepCounter:
     """Inputs: a text, the array `start` float32 [4] if there is one, and the attributes `steps` (4), `rows` (1), `key` ("") and
-    `previews` (False: true shows the sum after each step). Texts: `refuse` is no job; `raise` raises in its first call, `invalid`
-    fails there; `hang` never comes back from it.
+    `previews` (False: true shows the sum after each step), and `preparations` (0), which are its first steps. Texts: `refuse` is
+    no job; `raise` raises in its first call, `invalid` fails there; `hang` never comes back from it.
 
     Options: a call takes `step_ms` and `row_ms` for each row.
     """
@@ -101,6 +106,7 @@ class StepCounter:
         steps, rows = whole(attributes, "steps", STEPS), whole(attributes, "rows", 1)
         key, previews = str(attributes.get("key", "")), attributes.get("previews") is True
         job = Count(state, state.jobs, payload.text, key, rows, steps, previews, started(payload))
+        job.preparations = whole(attributes, "preparations", 1) if "preparations" in attributes else 0
         state.jobs += 1
         return job
 

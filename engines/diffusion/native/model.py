@@ -46,6 +46,10 @@ class NativeJob(Generic[Content, Cond]):
         return self.route.calls_left(self.place)
 
     @property
+    def prepares(self) -> bool:
+        return False
+
+    @property
     def step(self) -> int:
         return self.place.step
 

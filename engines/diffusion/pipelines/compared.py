@@ -44,6 +44,10 @@ class ComparedJob:
         return self._current.rows
 
     @property
+    def prepares(self) -> bool:
+        return self._current.prepares
+
+    @property
     def step(self) -> int:
         return self.job.step
 

@@ -62,6 +62,10 @@ class PipelineJob:
         return 1 if self._done else self.call.rows
 
     @property
+    def prepares(self) -> bool:
+        return not self._done and self.call.prepares and self.step == 0
+
+    @property
     def step(self) -> int:
         return self._main.step
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One job as its scheduler sees it. `key`, `rows` and `calls_left` are those of its next call: whoever runs the calls sets
-    them anew before each `choose`. A key is hashed once for every member and `choose`: let that be cheap.
+    """One job as its scheduler sees it. `key`, `rows`, `calls_left` and `prepares` are those of its next call: whoever runs the
+    calls sets them anew before each `choose`. A key is hashed once for every member and `choose`: let that be cheap.
 
     `service_class` has its share; `released_at` is when the job was there, `deadline` when it should be done (None: whenever).
     """
@@ -20,6 +20,8 @@ class Member:
     key: Hashable
     rows: int
     calls_left: int
+    prepares: bool = False
+    """The next call comes before those that others may share with it."""
     begun: bool = False
     """It has had a call. The scheduler notes it, in `ran`."""
 

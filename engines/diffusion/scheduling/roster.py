@@ -9,10 +9,10 @@ from engines.diffusion.scheduling.costs import CostModel, Curve
 from engines.diffusion.scheduling.reasons import too_late, too_much
 from engines.diffusion.scheduling.rooms import Rooms
 from engines.diffusion.scheduling.shares import RESERVED, Shares
-from engines.diffusion.scheduling.urgency import slack
+from engines.diffusion.scheduling.urgency import Unhurried, slack
 
-Rank: TypeAlias = tuple[bool, float, int, Member]
-"""Least goes first: whether its class has had its share, its slack, its turn."""
+Rank: TypeAlias = tuple[bool, float, float, int, Member]
+"""Least goes first: whether its class has had its share, its slack, its turn among those without a deadline, its place here."""
 
 
 @dataclass(slots=True)
@@ -101,17 +101,20 @@ class Roster:
 
     def _put_in_order(self, groups: list[Group], now: float) -> None:
         behind = self.shares.behind()
-        turn = 0
+        unhurried = Unhurried.among(self._waits_since, self.limit)
+        place = 0
         for group in groups:
             call_s = group.curve.of(min(group.rows, self.limit))
             ranks: list[Rank] = []
             for member in group.members:
-                turn += 1
-                urgency = slack(member, self._waits_since[member], call_s, now)
-                ranks.append((member.service_class not in behind, urgency, turn, member))
+                place += 1
+                eldest = unhurried.eldest.get(member.service_class, now)
+                urgency = slack(member, self._waits_since[member], eldest, call_s, now)
+                turn = unhurried.turn(member, call_s)
+                ranks.append((member.service_class not in behind, urgency, turn, place, member))
             ranks.sort()
             group.first = ranks[0]
-            group.members = [rank[3] for rank in ranks]
+            group.members = [rank[4] for rank in ranks]
         groups.sort(key=_first)
 
     def _too_late(self, member: Member, curve: Curve, left_s: float) -> Shed | None:

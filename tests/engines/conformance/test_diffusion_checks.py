@@ -13,7 +13,7 @@ from fakes import broken_counters as broken
 from fakes.step_counter import StepCounter, samples
 
 FAULTS: list[tuple[Callable[[DiffusionBench], None], type[StepCounter], str]] = [
-    (diffusion_checks.jobs_count_down, broken.Fickle, "key, rows, calls_left, step, steps: expected"),
+    (diffusion_checks.jobs_count_down, broken.Fickle, "key, rows, calls_left, step, steps, prepares: expected"),
     (diffusion_checks.jobs_count_down, broken.Unfinished, "at the end: expected step = steps, got 2 of 3"),
     (batch_checks.batching_equals_solo, broken.Blending, "batched with others, sequence 0 differs"),
     (batch_checks.batching_equals_solo, broken.Endless, "calls_left: expected 0 at some time"),

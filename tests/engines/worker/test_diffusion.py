@@ -53,6 +53,19 @@ async def test_a_scheduler_learns_what_a_call_takes_with_the_way_to_the_thread_a
     assert 5 <= bench.first_come.ran_s[0] < 10
 
 
+async def test_a_scheduler_hears_whether_a_job_prepares_itself(bench: Bench) -> None:
+    bench.stepper.hold()
+    gateway = await bench.gateway()
+    order(gateway, "r", steps=3, preparations=2)
+    heard: list[bool] = []
+    for _ in range(3):
+        await bench.stepper.call_begins()
+        heard.append(bench.first_come.members[0].prepares)
+        bench.stepper.let()
+    assert heard == [True, True, False]
+    await ends(gateway, "r")
+
+
 async def test_rows_and_keys_part_calls(bench: Bench) -> None:
     bench.first_come.most_rows = 4
     gateway = await bench.gateway()

@@ -96,6 +96,37 @@ def test_of_those_without_a_deadline_the_oldest_goes_on_to_its_end() -> None:
     assert [call.key for call in record.calls] == sorted(n for n in range(5) for _ in range(20))
 
 
+def picture(at: float, size: str, steps: int = 20) -> Work:
+    return Work(at, "batch", 2 + steps, keys=("prompt", "negative prompt", size), prepares=2)
+
+
+def test_those_without_a_deadline_share_steps_as_soon_as_they_have_prepared_themselves() -> None:
+    record = SimulatedEngine(Steps(8)).run([picture(0.010 * n, "a") for n in range(3)])
+    assert sum(call.key == "a" for call in record.calls) <= 26
+
+
+def test_but_no_newcomer_prepares_itself_for_calls_in_which_there_is_no_room() -> None:
+    first, second, late = picture(0.0, "a"), picture(0.0, "a"), picture(0.030, "a")
+    record = SimulatedEngine(Steps(2)).run([first, second, late])
+    begun = next(call.at for call in record.calls if late in call.works)
+    assert begun >= max(end.at for end in record.ends if end.work is not late)
+
+
+def test_what_shares_steps_with_one_before_another_size_does_not_wait_for_that() -> None:
+    works = [picture(0.0, "a"), picture(0.010, "B"), picture(0.020, "a"), picture(0.030, "a")]
+    record = SimulatedEngine(Steps(8)).run(works)
+    assert [end.work for end in record.ends] == [works[0], works[2], works[3], works[1]]
+    assert sum(call.key == "a" for call in record.calls) <= 28
+
+
+def test_and_a_large_one_waits_no_longer_for_small_ones_than_it_takes_itself() -> None:
+    large = Work(0.0, "batch", 200, keys=("large",))
+    stream = [Work(0.018 * n, "batch", 4, keys=("small",)) for n in range(400)]
+    record = SimulatedEngine(Steps(1)).run([large, *stream])
+    end = next(end.at for end in record.ends if end.work is large)
+    assert end < 3 * 200 * 0.0045
+
+
 def test_one_without_a_deadline_goes_on_through_any_stream_of_those_with() -> None:
     stream = [Work(0.0045 * n, "batch", 1, deadline_s=0.05, keys=("stream",)) for n in range(20_000)]
     patient = Work(0.0, "batch", 4, keys=("patient",))
