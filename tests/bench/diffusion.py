@@ -8,8 +8,8 @@ one of them, 104 steps a second. `load_1pct`: the greatest load of which at most
 same for Poisson processes. `shares`: time received over time reserved, at 1.2 times the load of `slack`; `in_vain`: the part of
 all steps there that went into jobs not done in time. `rounds`: for [a, B, a, a] of 4 steps each in waves of 4. `overhead_us`:
 `choose` and `ran` together at 16 members. `wall`: what is missed on the wall clock, in a worker of this process, with a small
-network; times are scaled so that its step of eight rows takes eight of their milliseconds, and loads are parts of what it does
-at the most.
+network; times are scaled so that its step of eight rows takes eight of their milliseconds in the engine, and loads are parts of
+what that does at the most.
 """
 
 import asyncio
