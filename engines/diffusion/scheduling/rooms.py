@@ -34,5 +34,5 @@ class Rooms:
             self._parts[service_class] = min(1.0, self._parts[service_class] + DONE)
 
     def idle(self) -> None:
-        """Nothing is left to do: this is no overload, whatever was late."""
+        """Nothing was left to do: this is no overload, whatever was late."""
         self._parts = dict.fromkeys(self._parts, 1.0)

@@ -48,6 +48,8 @@ class Roster:
 
     def enter(self, member: Member, now: float) -> Shed | None:
         """One that comes back, begun, is not asked to make room for others."""
+        if not self._waits_since:
+            self.rooms.idle()
         shed = None
         if member.deadline is not None:
             left_s = member.deadline - now
@@ -64,8 +66,6 @@ class Roster:
         self._promised.pop(member, None)
         if member.begun and member.calls_left <= 1:
             self.rooms.done(member.service_class)
-        if not self._waits_since:
-            self.rooms.idle()
 
     def groups(self, now: float) -> tuple[list[Shed], list[Group]]:
         """Who is too late is out. The others by key, both the groups and who is in them in order."""
