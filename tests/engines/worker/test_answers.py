@@ -111,7 +111,7 @@ class OddJobs(StepCounter):
 
     def __init__(self, field: str, value: object) -> None:
         super().__init__()
-        self._odd = {"key": "", "rows": 1, "calls_left": 2, "step": 0, "steps": 2} | {field: value}
+        self._odd = {"key": "", "rows": 1, "calls_left": 2, "step": 0, "steps": 2, "prepares": False} | {field: value}
 
     def begin(self, state: Account, payload: Payload) -> Any:
         right = super().begin(state, payload)
