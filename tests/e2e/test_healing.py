@@ -28,6 +28,8 @@ QUESTION = recordings.read_by_espeak("What is the capital of France?")
 SENTENCE = "The quick brown fox jumps over the lazy dog, again and again, until both of them are very tired."
 SEMAPHORES = "/dev/shm/"
 """Named ones are files, which outlive whoever is killed."""
+LONG = 400
+"""Tokens: enough that the language model is still at it when the first sound of a busy machine comes."""
 ENDED_WELL = ("completed", "incomplete")
 LOST = {"ears": "error", "mind": "response.done", "mouth": "response.done"}
 """What the session says at once. Without ears the answer goes on: nobody hears the user meanwhile."""
@@ -52,7 +54,7 @@ async def test_a_talking_session_outlives_each_of_its_workers(
         await talk.write("Say hello.", {"max_output_tokens": 12})
     await settle(server)
     before = holdings(server)
-    async with Conversation(server.url) as talk:
+    async with Conversation(server.url, {"max_output_tokens": LONG} if worker == "mind" else None) as talk:
         asking = asyncio.create_task(talk.ask(STORY))
         await talk.until("response.output_audio.delta")
         other = asyncio.create_task(somebody_else(client, worker))
