@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+from setproctitle import setproctitle
 
 from engines.worker import spec as specs
 from engines.worker.lifeline import lead_own_group, watch
@@ -21,6 +22,7 @@ def main() -> int:
     if spec.is_supervised:
         lead_own_group()
         watch(sys.stdin.buffer, Path(spec.socket))
+    setproctitle(f"antiphon {spec.name}")  # before the environment changes: its place in memory is where the title goes
     settle(spec)  # before anything that reads it is imported
     from engines.worker.process import run
 

@@ -11,7 +11,6 @@ import threading
 from typing import cast
 
 import uvloop
-from setproctitle import setproctitle
 
 from engines import logs
 from engines.bridges.whole import with_whole_edges
@@ -35,7 +34,6 @@ ENGINE_DIED = 70
 def run(spec: WorkerSpec) -> int:
     """Until SIGTERM or SIGINT (0), or until an engine dies (ENGINE_DIED)."""
     logs.set_up(spec.name, spec.logs)
-    setproctitle(f"antiphon {spec.name}")
     try:
         hosts = between_hosts(spec)
         connectors = Connectors(spec.ring_mb << 20, hosts.by_name)

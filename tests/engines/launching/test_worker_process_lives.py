@@ -82,6 +82,20 @@ async def test_who_is_killed_has_no_last_words(tmp_path: Path) -> None:
     assert process.last_words() == "killed by SIGKILL"
 
 
+@pytest.mark.parametrize("threads", [None, "1"])
+async def test_it_has_its_name_whatever_its_gateway_was_started_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: str | None
+) -> None:
+    if threads is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    async with log_file(tmp_path) as log, life(spec(tmp_path), log) as process:
+        (await WorkerLink.connect(str(tmp_path / "one.sock"), "test")).close()
+        title = await asyncio.to_thread(Path(f"/proc/{process.pid}/cmdline").read_bytes)
+    assert title.rstrip(b"\0") == b"antiphon one"
+
+
 async def test_a_reader_of_the_logs_that_stands_still_holds_up_nobody_else(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
