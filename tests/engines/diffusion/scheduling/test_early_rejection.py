@@ -139,6 +139,16 @@ def test_once_nothing_is_left_to_do_the_overload_is_over() -> None:
     assert all(end.in_time for end in record.ends if end.work in late)
 
 
+def test_also_when_the_last_of_it_were_shed(scheduler: Scheduler) -> None:
+    first = [Member("batch", 1.0, 2.0, "shape", 1, 40) for _ in range(8)]
+    assert [scheduler.enter(member, 1.0) for member in first] == [None] * 8
+    for turn in range(20):
+        scheduler.ran(scheduler.choose(1.0 + 0.010 * turn).run, 0.010)
+    assert len(scheduler.choose(2.5).shed) == 8
+    again = [Member("batch", 3.0, 3.450, "shape", 1, 40) for _ in range(8)]
+    assert [scheduler.enter(member, 3.0) for member in again] == [None] * 8
+
+
 def test_slow_calls_narrow_nothing_when_little_was_promised() -> None:
     calls = itertools.count()
     lone = [Work(0.1 * n, "interactive", 4, deadline_s=0.030) for n in range(200)]
